@@ -1,0 +1,289 @@
+"""The settings of one daemon: frozen, read once, each with the place that it comes from.
+
+Owns the list of keys, what each may be, and the order of the places: flags, the environment
+(``MEMORYD_<KEY>``), ``.memoryd.toml`` in the project's root, the user's file, defaults. A value
+that is not allowed is an error that names its place; nothing is corrected silently.
+
+``.memoryd.toml`` comes with a cloned repository and is not to be trusted: it may not choose
+where data goes or who may connect.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from memoryd import project
+
+PROJECT_FILE = ".memoryd.toml"
+ROOT_FILE = "ROOT"  # in the data directory: the path of the root that a project id stands for
+
+_PREFIX = "MEMORYD_"
+_CLIENTS_OWN = frozenset({"MEMORYD_ADDRESS"})  # where a client connects; no setting of the daemon
+_FILE_LIMIT = 64 * 1024
+_MAX_PORT = 65535
+_NOT_FROM_PROJECT = frozenset({"data_dir", "runtime_dir", "listen", "token", "unified"})
+_WORDS = {"true": True, "yes": True, "on": True, "1": True}
+_WORDS |= {"false": False, "no": False, "off": False, "0": False}
+
+
+class ConfigError(Exception):
+    """A setting cannot be used; names its place, the key and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be set, checked."""
+
+    project: str
+    project_root: str
+    data_dir: str
+    runtime_dir: str
+    listen: str
+    token: bool
+    unified: bool
+    workers: int
+    max_streams: int
+    max_concurrent_rpcs: int
+    max_message_mib: int
+    grace_seconds: float
+    log_format: str
+    log_level: str
+
+    @property
+    def socket_path(self) -> str:
+        """The unix socket that the daemon binds."""
+        return project.socket_path(self.project, self.runtime_dir)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One key, its value, and the place that decided it."""
+
+    key: str
+    value: object
+    source: str
+
+
+class _Key(NamedTuple):
+    type: type
+    default: object  # None: follows from the project
+    allowed: str
+    check: Callable[[Any], bool] = lambda _: True
+
+
+def _between(kind: type, default: float, low: float, high: float) -> _Key:
+    noun = "a whole number" if kind is int else "a number"
+    return _Key(kind, default, f"{noun} from {low} to {high}", lambda v: low <= v <= high)
+
+
+def _one_of(default: str, *others: str) -> _Key:
+    names = (default, *others)
+    return _Key(str, default, "one of " + ", ".join(names), lambda v: v in names)
+
+
+def _is_loopback(listen: str) -> bool:
+    if not listen:
+        return True
+    host, colon, port = listen.rpartition(":")
+    if not colon or not (port.isascii() and port.isdigit() and len(port) <= len(str(_MAX_PORT))):
+        return False
+    return int(port) <= _MAX_PORT and (host == "localhost" or _is_loopback_literal(host))
+
+
+def _is_loopback_literal(host: str) -> bool:
+    import ipaddress
+
+    with suppress(ValueError):
+        if host.startswith("[") and host.endswith("]"):
+            return "%" not in host and ipaddress.IPv6Address(host[1:-1]).is_loopback
+        return ipaddress.IPv4Address(host).is_loopback
+    return False
+
+
+_DIRECTORY = _Key(str, None, "an absolute path, or one that begins with ~", os.path.isabs)
+_SWITCH = "true or false"
+_LISTEN = (
+    "empty (no TCP), or HOST:PORT with PORT from 0 to 65535 and a HOST that only this machine "
+    "can reach: 127.x.x.x, [::1] or localhost"
+)
+_KEYS: Mapping[str, _Key] = {
+    "data_dir": _DIRECTORY,
+    "runtime_dir": _DIRECTORY,
+    "listen": _Key(str, "", _LISTEN, _is_loopback),
+    "token": _Key(bool, True, _SWITCH),
+    "unified": _Key(bool, False, _SWITCH),
+    "workers": _between(int, 32, 4, 256),
+    "max_streams": _between(int, 8, 1, 255),
+    "max_concurrent_rpcs": _between(int, 256, 1, 65536),
+    "max_message_mib": _between(int, 32, 1, 256),
+    "grace_seconds": _between(float, 10.0, 0, 14),
+    "log_format": _one_of("text", "json"),
+    "log_level": _one_of("info", "debug", "warning", "error"),
+}
+_VARIABLES = {_PREFIX + key.upper(): key for key in _KEYS}
+
+
+def load(
+    start_dir: str,
+    flags: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> tuple[Settings, list[Value]]:
+    """Read the settings for the project of ``start_dir``, and where each of them comes from.
+
+    A flag that is None counts as not given. ``environ`` is asked for ``MEMORYD_*`` and
+    ``MEMORY_PROJECT_ID``; the XDG directories are the process's own. Raises ConfigError.
+    """
+    user_file = project.config_file()
+    given = _from_flags(flags or {})
+    variables = _from_environment(environ)
+    user = _from_file(user_file)
+    found = user | variables | given
+    if "unified" in found and found["unified"].value:
+        name, root = project.UNIFIED, ""
+    else:
+        name, root = _project(start_dir, environ.get("MEMORY_PROJECT_ID", ""), found)
+    if root:
+        own = os.path.join(root, PROJECT_FILE)
+        found = user | _from_file(own, user_file=user_file) | variables | given
+    defaults = {key: spec.default for key, spec in _KEYS.items()}
+    defaults |= {"data_dir": project.data_dir(name), "runtime_dir": project.runtime_dir()}
+    values = [found.get(key) or Value(key, defaults[key], "default") for key in _KEYS]
+    fields: dict[str, Any] = {value.key: value.value for value in values}
+    settings = Settings(project=name, project_root=root, **fields)
+    _check_together(settings, {value.key: value for value in values})
+    return settings, values
+
+
+def _project(start_dir: str, chosen: str, found: Mapping[str, Value]) -> tuple[str, str]:
+    """Find the project's id and root. A chosen id's root is what its data directory says."""
+    root = project.project_root(start_dir)
+    own = project.id_of_root(root)
+    if not chosen or chosen == own:
+        return own, root
+    try:
+        project.check_project_id(chosen)
+    except ValueError as error:
+        raise ConfigError(f"environment MEMORY_PROJECT_ID: {error}") from None
+    data_dir = str(found["data_dir"].value) if "data_dir" in found else project.data_dir(chosen)
+    path = os.path.join(data_dir, ROOT_FILE)
+    try:
+        with open(path, "rb") as file:
+            noted = os.fsdecode(file.read(_FILE_LIMIT).removesuffix(b"\n"))
+    except FileNotFoundError:
+        return chosen, root
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    if not os.path.isabs(noted) or "\0" in noted:
+        raise ConfigError(f"{path}: must hold the absolute path of the project's root")
+    return chosen, noted
+
+
+def _from_flags(flags: Mapping[str, object]) -> dict[str, Value]:
+    found = {}
+    for key, raw in flags.items():
+        name = "--" + ("no-" if raw is False else "") + key.replace("_", "-")
+        if key not in _KEYS:
+            raise _unknown("flag", name, ["--" + known.replace("_", "-") for known in _KEYS])
+        if raw is not None:
+            found[key] = _value(key, raw, f"flag {name}", text=True)
+    return found
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Value]:
+    found = {}
+    for name, raw in environ.items():
+        if name in _VARIABLES:
+            key = _VARIABLES[name]
+            found[key] = _value(key, raw, f"environment {name}", text=True)
+        elif name.startswith(_PREFIX) and name not in _CLIENTS_OWN:
+            raise _unknown("environment", name, list(_VARIABLES))
+    return found
+
+
+def _from_file(path: str, *, user_file: str = "") -> dict[str, Value]:
+    """Read what a file sets. ``user_file`` is given for a project's file, which may set less."""
+    found = {}
+    for key, raw in _toml(path).items():
+        if key not in _KEYS:
+            raise _unknown(path, key, [k for k in _KEYS if not user_file or _open(k)])
+        if user_file and not _open(key):
+            raise ConfigError(
+                f"{path}: {key} may not be set by a project's file, because that comes with the "
+                f"repository: set it in {user_file}, as {_PREFIX}{key.upper()} or as a flag"
+            )
+        found[key] = _value(key, raw, path)
+    return found
+
+
+def _open(key: str) -> bool:
+    return key not in _NOT_FROM_PROJECT
+
+
+def _toml(path: str) -> dict[str, Any]:
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for ever
+            raise ConfigError(f"{path}: is not a regular file")
+        with open(path, "rb") as file:
+            content = file.read(_FILE_LIMIT + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(content) > _FILE_LIMIT:
+        raise ConfigError(f"{path}: is larger than {_FILE_LIMIT} bytes")
+    import tomllib
+
+    try:
+        return tomllib.loads(content.decode())
+    except RecursionError:
+        raise ConfigError(f"{path}: is not TOML that can be read: nested too deeply") from None
+    except ValueError as error:  # also what the decoder raises
+        raise ConfigError(f"{path}: is not TOML that can be read: {error}") from error
+
+
+def _value(key: str, raw: object, source: str, *, text: bool = False) -> Value:
+    """Check ``raw``; with ``text``, numbers and switches may come as strings."""
+    spec = _KEYS[key]
+    value = _from_text(spec.type, raw) if text and isinstance(raw, str) else raw
+    if spec.type is float and type(value) is int:
+        with suppress(OverflowError):
+            value = float(value)
+    if spec is _DIRECTORY and isinstance(value, str):
+        value = os.path.expanduser(value)
+    if type(value) is not spec.type or not spec.check(value):
+        # Somebody may take MEMORYD_TOKEN for the token itself, which no log may show.
+        shown = "" if key == "token" else f" = {repr(raw)[:120]}"
+        raise ConfigError(f"{source}: {key}{shown} is not allowed: it must be {spec.allowed}")
+    return Value(key, value, source)
+
+
+def _from_text(kind: type, text: str) -> object:
+    if kind is bool:
+        return _WORDS.get(text.lower(), text)
+    with suppress(ValueError):
+        return kind(text)
+    return text
+
+
+def _check_together(settings: Settings, values: Mapping[str, Value]) -> None:
+    if settings.max_streams >= settings.workers:
+        streams, workers = values["max_streams"], values["workers"]
+        raise ConfigError(
+            f"max_streams = {streams.value} ({streams.source}) must be below "
+            f"workers = {workers.value} ({workers.source}), so that streams leave workers free"
+        )
+    try:
+        _ = settings.socket_path
+    except ValueError as error:
+        raise ConfigError(f"{values['runtime_dir'].source}: {error}") from None
+
+
+def _unknown(source: str, name: str, known: list[str]) -> ConfigError:
+    import difflib
+
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else "known are " + ", ".join(known)
+    return ConfigError(f"{source}: unknown key {name!r}: {hint}")

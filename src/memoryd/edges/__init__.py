@@ -1,0 +1,1 @@
+"""Programs that people and agents touch. They know the client, nothing deeper."""

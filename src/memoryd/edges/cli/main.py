@@ -1,0 +1,118 @@
+"""The entry point of `memory`: the group of commands, and how a run ends.
+
+Owns the list of commands, loaded by name when they are used, and the exit codes. It may not
+import what one command needs and another does not.
+"""
+
+import importlib
+import io
+import os
+import sys
+from typing import Any, Final
+
+import click
+
+from memoryd.edges.cli.output import Output, common, warn
+
+# name of the command: the module that defines it, under the same name
+_COMMANDS: Final = {
+    "agents": "sessions",
+    "config": "config",
+    "event": "events",
+    "events": "events",
+    "ingest": "ingest",
+    "service": "service",
+    "sessions": "sessions",
+    "status": "status",
+}
+_USAGE: Final = 2
+_INTERRUPTED: Final = 130
+_EPILOG: Final = """\b
+Examples:
+  memory status
+  memory events --since 2h --role user
+  memory events -f
+  memory --project ~/src/api sessions --json
+
+\b
+Exit codes:
+  0  fine
+  1  something was refused
+  2  usage or configuration
+  3  the daemon is not running or cannot be reached
+  4  not allowed
+  5  something failed inside the daemon
+"""
+
+
+class Commands(click.Group):
+    """A group that imports a command when it is called, and ends a run in one place."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The names of all commands."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """The command of that name, or None."""
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"memoryd.edges.cli.{_COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, and leave with the exit code that its end deserves."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            ctx.exit(_INTERRUPTED)
+        except BrokenPipeError:
+            # the reader has seen enough; the interpreter must not try to print the rest
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
+        except Exception as error:
+            code = _exit_code(error)
+            if code is None:
+                raise
+            warn(f"memory: {error}")
+            ctx.exit(code)
+        return result
+
+
+@click.group(
+    cls=Commands,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="memoryd")
+@click.option(
+    "--project",
+    "start_dir",
+    metavar="DIR",
+    default=".",
+    type=click.Path(exists=True, file_okay=False),
+    help="Any directory of the project.  [default: the working directory]",
+)
+@common
+def main(output: Output, start_dir: str) -> None:
+    """Read and write what memoryd remembers of this project."""
+    output.start_dir = start_dir
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # JSON is UTF-8 wherever it goes; a terminal that lacks a character gets a stand-in
+        encoding = None if sys.stdout.isatty() else "utf-8"
+        sys.stdout.reconfigure(encoding=encoding, errors="replace")
+
+
+def _exit_code(error: Exception) -> int | None:
+    """The code for an error that was foreseen, None for any other."""
+    from memoryd.client import ClientError
+    from memoryd.config import ConfigError
+
+    if isinstance(error, ClientError):
+        return error.exit_code
+    return _USAGE if isinstance(error, ConfigError) else None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""`memory sessions` and `memory agents`: who spoke, when, and how much."""
+
+from typing import Any
+
+import click
+
+from memoryd.edges.cli import output as out
+from memoryd.edges.cli import times
+from memoryd.edges.cli.output import Output, one_line
+
+_LIMIT = 20
+
+
+@click.command(epilog="\b\nExample:\n  memory sessions --agent claude-code --limit 5")
+@click.option("--agent", default="", metavar="A", help="Only sessions with events of this agent.")
+@click.option(
+    "--limit",
+    default=_LIMIT,
+    show_default=True,
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="At most so many; 0 for all.",
+)
+@out.common
+def sessions(output: Output, agent: str, limit: int) -> None:
+    """List the sessions, most recently active first."""
+    with output.connect() as client:
+        found = client.sessions(agent=agent, limit=limit or None)
+        if output.as_json:
+            output.lines(found)
+        else:
+            _show_sessions(output, list(found))
+
+
+@click.command(epilog="\b\nExample:\n  memory agents")
+@out.common
+def agents(output: Output) -> None:
+    """List the agents, most recently active first."""
+    with output.connect() as client:
+        found = client.agents()
+    if output.as_json:
+        output.lines(found)
+    else:
+        _show_agents(output, found)
+
+
+def _show_sessions(output: Output, found: list[dict[str, Any]]) -> None:
+    if not found:
+        output.show("no sessions")
+        return
+    from rich.text import Text
+
+    now = out.now_ms()
+    table = out.table("session", "events", "last event", "lasted", "agents", right=("events",))
+    for session in found:
+        lasted = session["last_event_ms"] - session["first_event_ms"]
+        table.add_row(
+            Text(one_line(session["session_id"])),
+            f"{session['event_count']:,}",
+            times.ago(session["last_event_ms"], now),
+            times.length(lasted),
+            Text(one_line(", ".join(filter(None, session["agents"]))), "magenta"),
+        )
+    output.show(table)
+
+
+def _show_agents(output: Output, found: list[dict[str, Any]]) -> None:
+    if not found:
+        output.show("no agents")
+        return
+    from rich.text import Text
+
+    now = out.now_ms()
+    table = out.table(
+        "agent", "events", "sessions", "last event", "first event", right=("events", "sessions")
+    )
+    for agent in found:
+        name = one_line(agent["agent"])
+        table.add_row(
+            Text(name, "magenta") if name else Text("(not named)", "dim"),
+            f"{agent['event_count']:,}",
+            f"{agent['session_count']:,}",
+            times.ago(agent["last_event_ms"], now),
+            times.ago(agent["first_event_ms"], now),
+        )
+    output.show(table)

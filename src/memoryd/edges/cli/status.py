@@ -1,0 +1,66 @@
+"""`memory status`: what the daemon is, what it holds and how it is doing."""
+
+from typing import Any
+
+import click
+
+from memoryd.edges.cli import output as out
+from memoryd.edges.cli import times
+from memoryd.edges.cli.output import Output, one_line
+
+
+@click.command(epilog="\b\nExample:\n  memory status --json | jq .sequence")
+@out.common
+def status(output: Output) -> None:
+    """Show what the daemon of this project holds and how it is doing."""
+    with output.connect() as client:
+        answer = client.status()
+    if output.as_json:
+        output.line(answer)
+    else:
+        _show(output, answer)
+
+
+def _show(output: Output, answer: dict[str, Any]) -> None:
+    from rich.text import Text
+
+    now = out.now_ms()
+    grid = out.table("", "")
+    grid.show_header = False
+    for name, value in _rows(answer, now):
+        style = "bold red" if name == "writable" and not answer["writable"] else ""
+        grid.add_row(Text(name, "dim"), Text(one_line(value), style))
+    output.show(grid)
+    if answer["last_errors"]:
+        output.show(Text("\nlatest errors", "bold red"))
+        for error in answer["last_errors"]:
+            said = f"  {times.ago(error['time_ms'], now)}  {error['operation']}: {error['message']}"
+            output.show(Text(one_line(f"{said}  ({error['error_id']})")))
+
+
+def _rows(answer: dict[str, Any], now: int) -> list[tuple[str, str]]:
+    rows = [
+        ("project", answer["project"]),
+        ("root", answer["project_root"]),
+        ("daemon", f"{answer['version']}, pid {answer['pid']}, up {_up(answer)}"),
+        ("listens at", ", ".join(answer["endpoints"])),
+        ("data", f"{answer['data_dir']} ({out.size(answer['disk_bytes'])})"),
+        ("store", f"{answer['store_id']}, format {answer['format_version']}"),
+        ("memory", out.size(answer["memory_bytes"])),
+        ("events", f"{answer['sequence']:,}"),
+        ("sessions", f"{answer['sessions']:,}"),
+        ("agents", f"{answer['agents']:,}"),
+    ]
+    if answer["last_event_ms"]:
+        first, last = answer["first_event_ms"], answer["last_event_ms"]
+        rows.append(("first event", f"{times.ago(first, now)} ({times.stamp(first)})"))
+        rows.append(("last event", f"{times.ago(last, now)} ({times.stamp(last)})"))
+    if answer["pump_lag_events"]:
+        waited = times.length(answer["pump_lag_ms"])
+        rows.append(("waiting", f"{answer['pump_lag_events']:,} events, the oldest for {waited}"))
+    rows.append(("writable", "yes" if answer["writable"] else f"no: {answer['write_error']}"))
+    return [(name, value) for name, value in rows if value]
+
+
+def _up(answer: dict[str, Any]) -> str:
+    return times.length(answer["uptime_ms"])

@@ -1,0 +1,1 @@
+"""Generated from proto/ by scripts/proto; never edited. Only rpc and client import it."""

@@ -1,0 +1,1 @@
+"""Thin: request to domain, domain to response. Decides nothing."""

@@ -1,0 +1,138 @@
+"""The outermost layer of every call: who may call, how many streams, and an answer to any failure."""
+
+import hmac
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import grpc
+
+from memoryd.domain.errors import MemorydError, TooBusy
+from memoryd.rpc.convert import status_of
+from memoryd.services.status import ErrorBook
+
+_log = logging.getLogger(__name__)
+
+if TYPE_CHECKING:  # the stubs know type arguments that the class itself does not take
+    _Handler = grpc.RpcMethodHandler[Any, Any]
+
+Behaviour = Callable[[Any, grpc.ServicerContext], Any]
+
+
+class Guard(grpc.ServerInterceptor):
+    """Wraps every handler, also those of health and reflection."""
+
+    def __init__(self, token: str | None, max_streams: int, errors: ErrorBook) -> None:
+        """``token``: what callers over TCP must present; None lets everybody in."""
+        self._bearer = f"Bearer {token}".encode() if token else None
+        self._max_streams = max_streams
+        self._streams = threading.BoundedSemaphore(max_streams)
+        self._errors = errors
+        self.open_streams = 0
+
+    def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], "_Handler | None"],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> "_Handler | None":
+        """Wrap the handler of a call."""
+        handler = continuation(handler_call_details)
+        if handler is None:
+            return None
+        method = handler_call_details.method.rpartition("/")[2]
+        if handler.unary_unary:
+            return grpc.unary_unary_rpc_method_handler(
+                self._unary(method, handler.unary_unary),
+                handler.request_deserializer,
+                handler.response_serializer,
+            )
+        if handler.unary_stream:
+            return grpc.unary_stream_rpc_method_handler(
+                self._stream(method, handler.unary_stream),
+                handler.request_deserializer,
+                handler.response_serializer,
+            )
+        if handler.stream_stream:
+            return grpc.stream_stream_rpc_method_handler(
+                self._stream(method, handler.stream_stream),
+                handler.request_deserializer,
+                handler.response_serializer,
+            )
+        return handler
+
+    def _unary(self, method: str, behaviour: Behaviour) -> Behaviour:
+        def guarded(request: Any, context: grpc.ServicerContext) -> Any:
+            self._authenticate(context)
+            try:
+                return behaviour(request, context)
+            except BaseException as error:  # noqa: BLE001 - the caller would wait for ever
+                failure = error
+            return self._fail(method, failure, context)
+
+        return guarded
+
+    def _stream(self, method: str, behaviour: Behaviour) -> Behaviour:
+        def guarded(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+            self._authenticate(context)
+            if not self._streams.acquire(blocking=False):
+                busy = f"{self._max_streams} streams are open, which is the limit: close one first"
+                self._fail(method, TooBusy(busy), context)
+            self.open_streams += 1
+            try:
+                yield from behaviour(request, context)
+            except GeneratorExit:
+                raise
+            except BaseException as error:  # noqa: BLE001 - the caller would wait for ever
+                failure = error
+            else:
+                return
+            finally:
+                self.open_streams -= 1
+                self._streams.release()
+            self._fail(method, failure, context)
+
+        return guarded
+
+    def _authenticate(self, context: grpc.ServicerContext) -> None:
+        """End the call unless it came by the socket or presents the token."""
+        if self._bearer is None or context.peer().startswith("unix:"):
+            return
+        for name, value in context.invocation_metadata() or ():
+            if name == "authorization":
+                given = value if isinstance(value, bytes) else value.encode()
+                if hmac.compare_digest(given, self._bearer):
+                    return
+        context.abort(
+            grpc.StatusCode.UNAUTHENTICATED,
+            "this call needs the metadata `authorization: Bearer TOKEN`; the token is in the file "
+            "`token` of the project's data directory",
+        )
+
+    def _fail(self, method: str, error: BaseException, context: grpc.ServicerContext) -> NoReturn:
+        code = status_of(error)
+        if code is not None:
+            if code in {grpc.StatusCode.DATA_LOSS, grpc.StatusCode.FAILED_PRECONDITION}:
+                self._errors.add(method, str(error))
+                _log.error("call failed", extra={"method": method, "reason": str(error)})
+            context.abort(code, str(error))
+        kind = type(error).__name__
+        if not context.is_active():
+            context.abort(grpc.StatusCode.CANCELLED, "the caller has gone")
+        error_id = self._errors.add(method, f"unexpected {kind}")
+        # a message of an error that nobody foresaw may quote event text: log where, not what
+        where = _place(error) if not isinstance(error, MemorydError) else str(error)
+        _log.error(
+            "call failed", extra={"method": method, "error_id": error_id, "kind": kind, "at": where}
+        )
+        context.abort(grpc.StatusCode.INTERNAL, f"error {error_id}: see the daemon's log")
+
+
+def _place(error: BaseException) -> str:
+    trace = error.__traceback__
+    places = []
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        places.append(f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    return " < ".join(reversed(places))

@@ -1,0 +1,135 @@
+"""MemoryService: each method turns a request into one call of a service."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import grpc
+
+from memoryd.pb import memory_pb2 as pb
+from memoryd.pb import memory_pb2_grpc as pb_grpc
+from memoryd.rpc import convert
+from memoryd.services.ingest import Ingest
+from memoryd.services.query import Query
+from memoryd.services.status import ErrorBook, Figures
+
+
+class Identity(NamedTuple):
+    """What a daemon is, for as long as it runs."""
+
+    project: str
+    project_root: str
+    version: str
+    format_version: int
+    store_id: str
+    data_dir: str
+    pid: int
+    started_ms: int
+    endpoints: tuple[str, ...]
+
+
+class Services(NamedTuple):
+    """What the servicer calls."""
+
+    ingest: Ingest
+    query: Query
+    figures: Callable[[], Figures]
+    errors: ErrorBook
+    clock_ms: Callable[[], int]
+    open_streams: Callable[[], int]
+    stopping: Callable[[], bool]
+
+
+class MemoryServicer(pb_grpc.MemoryServiceServicer):
+    """The service. Errors go up to the interceptor, which answers them."""
+
+    def __init__(self, services: Services, identity: Identity) -> None:
+        self._services = services
+        self._identity = identity
+
+    def IngestEvent(
+        self, request: pb.IngestEventRequest, context: grpc.ServicerContext
+    ) -> pb.IngestEventResponse:
+        """Append one event."""
+        event = convert.to_event(request.event)
+        result = self._services.ingest.one(event, idempotent=request.idempotent)
+        return pb.IngestEventResponse(
+            event_id=result.event_id,
+            created=result.created,
+            deduplicated=not result.created,
+            sequence=result.sequence,
+        )
+
+    def IngestEvents(
+        self, request: pb.IngestEventsRequest, context: grpc.ServicerContext
+    ) -> pb.IngestEventsResponse:
+        """Append a batch."""
+        results = self._services.ingest.many(
+            map(convert.to_event, request.events),
+            len(request.events),
+            idempotent=request.idempotent,
+        )
+        return convert.from_appended(results)
+
+    def GetEvent(
+        self, request: pb.GetEventRequest, context: grpc.ServicerContext
+    ) -> pb.GetEventResponse:
+        """One event by its id."""
+        recorded = self._services.query.event(request.event_id)
+        return pb.GetEventResponse(event=convert.from_recorded(recorded))
+
+    def GetEvents(
+        self, request: pb.GetEventsRequest, context: grpc.ServicerContext
+    ) -> pb.GetEventsResponse:
+        """A page of events."""
+        page = self._services.query.events(convert.to_event_query(request), context.is_active)
+        return pb.GetEventsResponse(
+            events=map(convert.from_recorded, page.events),
+            has_more=bool(page.token),
+            continuation_token=page.token,
+        )
+
+    def TailEvents(
+        self, request: pb.TailEventsRequest, context: grpc.ServicerContext
+    ) -> Iterator[pb.TailEventsResponse]:
+        """Follow the log."""
+        after = None if request.from_now else request.after_sequence
+        wanted = convert.to_filter(request)
+
+        def alive() -> bool:
+            return context.is_active() and not self._services.stopping()
+
+        for recorded in self._services.query.tail(after, wanted, alive):
+            yield pb.TailEventsResponse(event=convert.from_recorded(recorded))
+
+    def GetStatus(
+        self, request: pb.GetStatusRequest, context: grpc.ServicerContext
+    ) -> pb.GetStatusResponse:
+        """How the daemon is doing."""
+        identity = self._identity
+        figures = self._services.figures()
+        return pb.GetStatusResponse(
+            **identity._asdict(),
+            **figures._asdict(),
+            uptime_ms=max(0, self._services.clock_ms() - identity.started_ms),
+            writable=not figures.write_error,
+            last_errors=[pb.ErrorReport(**e._asdict()) for e in self._services.errors.latest()],
+            open_streams=self._services.open_streams(),
+        )
+
+    def ListSessions(
+        self, request: pb.ListSessionsRequest, context: grpc.ServicerContext
+    ) -> pb.ListSessionsResponse:
+        """A page of sessions."""
+        sessions, token = self._services.query.sessions(convert.to_session_query(request))
+        return pb.ListSessionsResponse(
+            sessions=[convert.from_session(*item) for item in sessions],
+            has_more=bool(token),
+            continuation_token=token,
+        )
+
+    def ListAgents(
+        self, request: pb.ListAgentsRequest, context: grpc.ServicerContext
+    ) -> pb.ListAgentsResponse:
+        """Every agent."""
+        agents = self._services.query.agents()
+        return pb.ListAgentsResponse(agents=[convert.from_agent(*item) for item in agents])

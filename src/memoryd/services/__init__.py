@@ -1,0 +1,1 @@
+"""What the daemon does, in terms of the domain and the stores."""

@@ -1,0 +1,84 @@
+"""Takes events in: checks them, completes them, and has them written. On the side of truth."""
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from memoryd.domain import ids
+from memoryd.domain.errors import InvalidInput
+from memoryd.domain.event import Appended, Event, checked
+from memoryd.storage.committer import Committer
+from memoryd.storage.log import Draft
+
+BATCH_LIMIT: Final = 1_000
+
+
+class Ingest:
+    """The way into the log. Safe to call from many threads."""
+
+    def __init__(self, committer: Committer, clock_ms: Callable[[], int], project: str) -> None:
+        """``project`` marks the events that name none."""
+        self._committer = committer
+        self._clock_ms = clock_ms
+        self._project = project
+
+    def one(self, event: Event, *, idempotent: bool) -> Appended:
+        """Append one event and return when it is on disk.
+
+        Raises InvalidInput, Conflict, ReadOnly or Stopping; then nothing has changed.
+        """
+        draft = self._draft(event, self._clock_ms(), idempotent=idempotent)
+        result = self._committer.append([draft])[0]
+        if result.error is not None:
+            raise result.error
+        return result
+
+    def many(self, events: Iterable[Event], count: int, *, idempotent: bool) -> list[Appended]:
+        """Append up to 1,000 events; a refused one carries its error and stops no other.
+
+        Raises InvalidInput if there are too many, ReadOnly or Stopping if none can be written.
+        """
+        if count > BATCH_LIMIT:
+            msg = (
+                f"the batch holds {count} events, over the limit of {BATCH_LIMIT}: send it in parts"
+            )
+            raise InvalidInput(msg)
+        now = self._clock_ms()
+        drafts: list[Draft] = []
+        refused: dict[int, Appended] = {}
+        for index, event in enumerate(events):
+            try:
+                drafts.append(self._draft(event, now, idempotent=idempotent))
+            except InvalidInput as error:
+                refused[index] = Appended(event.event_id, 0, created=False, error=error)
+        written = self._committer.append(drafts) if drafts else []
+        if not refused:
+            return written
+        rest = iter(written)
+        return [refused[i] if i in refused else next(rest) for i in range(count)]
+
+    def _draft(self, event: Event, now: int, *, idempotent: bool) -> Draft:
+        event = checked(event)
+        timed = event.time_ms != 0
+        if event.event_id and timed and event.project:
+            return Draft(event, timed)
+        time_ms = event.time_ms or now
+        project = event.project or self._project
+        event_id = event.event_id
+        event = event._replace(time_ms=time_ms, project=project)
+        if not event_id:
+            if idempotent and not timed:
+                raise InvalidInput(
+                    "timestamp_ms is 0: idempotent capture needs the time of the event, or its id"
+                )
+            event_id = content_id(event) if idempotent else ids.make(time_ms, os.urandom(10))
+        return Draft(event._replace(event_id=event_id), timed)
+
+
+def content_id(event: Event) -> str:
+    """The id of an event that has none of its own: the same content, the same id."""
+    metadata = [part for pair in sorted(event.metadata.items()) for part in pair]
+    fields = (event.session_id, str(event.type), str(event.role), event.text, event.agent)
+    return ids.from_content(
+        event.time_ms, (*fields, event.project, event.parent_id, event.turn_id, *metadata)
+    )

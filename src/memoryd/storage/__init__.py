@@ -1,0 +1,1 @@
+"""RocksDB: the only room that knows it."""

@@ -1,0 +1,138 @@
+"""Value bytes of every column family. docs/format.md specifies them.
+
+Every value begins with a version byte. An event keeps its text apart from everything else, so
+that a text can be erased and the running hash still be checked::
+
+    event = version, msgpack([head, text])
+    head  = msgpack([id, session, time, type, role, metadata, agent, project, parent, turn,
+                     sequence, arrival, store])
+"""
+
+from struct import Struct
+from typing import Any
+
+import msgpack
+
+from memoryd.domain.errors import InvalidInput, StoreDamaged
+from memoryd.domain.event import Event, Recorded
+from memoryd.domain.session import AgentStats, SessionStats
+
+VERSION = b"\x01"
+
+_pack = msgpack.packb
+_unpack = msgpack.unpackb
+_PLACE = Struct(">QQ")
+_CHAIN_END = 33
+
+
+def event_head(event: Event, sequence: int, arrival_ms: int, store_id: str) -> bytes:
+    """Everything of a recorded event but its text. Raises InvalidInput if it is not Unicode."""
+    event_id, session, time_ms, type_, role, _, metadata, agent, project, parent, turn = event
+    if len(metadata) > 1:
+        metadata = dict(sorted(metadata.items()))
+    fields = (event_id, session, time_ms, type_, role, metadata, agent, project, parent, turn)
+    try:
+        head: bytes = _pack((*fields, sequence, arrival_ms, store_id))
+    except UnicodeEncodeError as error:
+        raise InvalidInput("metadata is not valid Unicode: it holds a lone surrogate") from error
+    return head
+
+
+def event_value(head: bytes, text: str) -> bytes:
+    """The stored bytes of an event."""
+    body: bytes = _pack((head, text))
+    return VERSION + body
+
+
+def split_event(value: bytes) -> tuple[bytes, str]:
+    """The head and the text in an event's stored bytes."""
+    try:
+        head, text = _open(value, "event")
+    except (ValueError, TypeError) as error:
+        raise StoreDamaged("an event's stored bytes make no sense: run `memoryd verify`") from error
+    return head, text
+
+
+def read_event(value: bytes) -> Recorded:
+    """The event in its stored bytes. Raises StoreDamaged if they make no sense."""
+    head, text = split_event(value)
+    try:
+        (
+            event_id,
+            session,
+            time_ms,
+            type_,
+            role,
+            metadata,
+            agent,
+            project,
+            parent,
+            turn,
+            sequence,
+            arrival_ms,
+            store_id,
+        ) = _unpack(head)
+    except (ValueError, TypeError) as error:
+        raise StoreDamaged("an event's stored bytes make no sense: run `memoryd verify`") from error
+    event = Event(
+        event_id, session, time_ms, type_, role, text, metadata, agent, project, parent, turn
+    )
+    return Recorded(event, sequence, arrival_ms, store_id)
+
+
+def place_value(time_ms: int, sequence: int) -> bytes:
+    """Where the event of an id stands."""
+    return VERSION + _PLACE.pack(time_ms, sequence)
+
+
+def read_place(value: bytes) -> tuple[int, int]:
+    """The time and sequence number of an event."""
+    time_ms, sequence = _PLACE.unpack_from(value, 1)
+    return time_ms, sequence
+
+
+def journal_value(chain: bytes, key: bytes) -> bytes:
+    """What stands at a sequence number: the running hash and the event's key."""
+    return VERSION + chain + key
+
+
+def read_journal(value: bytes) -> tuple[bytes, bytes]:
+    """The running hash and the event key of a journal entry."""
+    if len(value) <= _CHAIN_END or value[:1] != VERSION:
+        raise StoreDamaged("a journal entry's bytes make no sense: run `memoryd verify`")
+    return value[1:_CHAIN_END], value[_CHAIN_END:]
+
+
+def value(content: Any) -> bytes:
+    """The stored bytes of anything small that MessagePack can hold."""
+    body: bytes = _pack(content)
+    return VERSION + body
+
+
+def read_session(stored: bytes) -> SessionStats:
+    """A session's stored statistics."""
+    number, count, first_ms, last_ms, agents, projects = _open(stored, "session")
+    return SessionStats(number, count, first_ms, last_ms, tuple(agents), tuple(projects))
+
+
+def read_agent(stored: bytes) -> AgentStats:
+    """An agent's stored statistics."""
+    return AgentStats(*_open(stored, "agent"))
+
+
+def read_outbox(stored: bytes) -> tuple[int, int]:
+    """The last sequence number of an outbox entry, and when it was written."""
+    last, written_ms = _open(stored, "outbox")
+    return last, written_ms
+
+
+def _open(stored: bytes, what: str) -> Any:
+    if stored[:1] != VERSION:
+        msg = f"the {what} value has version {stored[:1].hex()}, this memoryd reads {VERSION.hex()}"
+        raise StoreDamaged(f"{msg}: run `memoryd verify`")
+    try:
+        return _unpack(memoryview(stored)[1:])
+    except (ValueError, TypeError, msgpack.exceptions.UnpackException) as error:
+        raise StoreDamaged(
+            f"the bytes of a stored {what} make no sense: run `memoryd verify`"
+        ) from error

@@ -1,0 +1,272 @@
+"""Opens RocksDB, names its column families, commits batches, scans with a check.
+
+Truth lives in what this module writes, so it never opens a damaged database quietly: WAL
+damage refuses, scans check the iterator's status, and a directory that has lost its CURRENT
+file is not taken for a new one.
+"""
+
+import faulthandler
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Final, Self
+
+from rocksdict import (
+    BlockBasedOptions,
+    Cache,
+    ColumnFamily,
+    DBCompactionStyle,
+    DBCompressionType,
+    DBRecoveryMode,
+    Options,
+    Rdict,
+    RdictIter,
+    WriteBatch,
+)
+
+from memoryd.domain.errors import DiskFull, ReadOnly, StoreDamaged, StoreError, StoreLocked
+
+COLUMN_FAMILIES: Final = {
+    "events": "time, id -> the event",
+    "event_ids": "id -> time, sequence",
+    "journal": "sequence -> running hash, event key",
+    "session_events": "session number, time, id -> nothing",
+    "sessions": "session id -> statistics",
+    "agents": "agent -> statistics",
+    "outbox": "first sequence -> last sequence, time",
+    "meta": "format version, store id, counters",
+}
+
+_MIB = 1024 * 1024
+_OPEN_SECONDS = 25
+
+
+class Database:
+    """One open RocksDB. Close it only when nobody uses it any more."""
+
+    def __init__(self, path: str, *, create: bool) -> None:
+        """Open the database at ``path``.
+
+        Raises StoreLocked, StoreDamaged or StoreError; creates one only if ``create``.
+        """
+        cache = Cache(8 * _MIB)
+        families = {name: _family_options(name, cache) for name in COLUMN_FAMILIES}
+        # one damaged MANIFEST in a thousand makes RocksDB loop for ever, holding the GIL
+        if sys.__stderr__ is not None:
+            faulthandler.dump_traceback_later(_OPEN_SECONDS, exit=True, file=sys.__stderr__)
+        try:
+            self._db = Rdict(path, _db_options(create=create), column_families=families)
+        except Exception as error:
+            raise open_error(path, str(error)) from error
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+        self.path = path
+        self._families: dict[str, Rdict] = {n: self._db.get_column_family(n) for n in families}
+        self._handles: dict[str, ColumnFamily] = {
+            n: self._db.get_column_family_handle(n) for n in families
+        }
+        self._scans = 0
+        self._closing = False
+        self._idle = threading.Condition()
+
+    def handle(self, family: str) -> ColumnFamily:
+        """What a batch needs to put into a column family."""
+        return self._handles[family]
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        """The value of a key, or None. Raises StoreDamaged if it cannot be read."""
+        try:
+            found: bytes | None = self._families[family].get(key)
+        except Exception as error:
+            raise _read_error(family, error) from error
+        return found
+
+    def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
+        """The values of several keys. Raises StoreDamaged if one cannot be read."""
+        try:
+            found: Any = self._families[family].get([*keys])
+        except Exception as error:
+            raise _read_error(family, error) from error
+        return list(found)
+
+    def scan(
+        self,
+        family: str,
+        start: bytes = b"",
+        stop: bytes | None = None,
+        *,
+        reverse: bool = False,
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Keys and values from ``start`` up to, not including, ``stop``; reversed from the end.
+
+        Raises StoreDamaged where the iterator stops for another reason than the end.
+        """
+        with self._idle:
+            if self._closing:
+                raise StoreError("the store is closing")
+            self._scans += 1
+        try:
+            cursor = self._families[family].iter()
+            if reverse:
+                yield from _backward(cursor, start, stop)
+            else:
+                yield from _forward(cursor, start, stop)
+            try:
+                cursor.status()
+            except Exception as error:
+                raise _read_error(family, error) from error
+        finally:
+            del cursor
+            with self._idle:
+                self._scans -= 1
+                self._idle.notify_all()
+
+    def batch(self) -> WriteBatch:
+        """An empty batch; `write` consumes it."""
+        return WriteBatch(raw_mode=True)
+
+    def write(self, batch: WriteBatch) -> None:
+        """Apply a batch as a whole. Raises DiskFull or ReadOnly and applies nothing."""
+        try:
+            self._db.write(batch)
+        except Exception as error:
+            raise _write_error(error) from error
+
+    def sync(self) -> None:
+        """Bring every applied batch to the disk; other threads run meanwhile."""
+        try:
+            self._db.flush_wal(True)
+        except Exception as error:
+            raise _write_error(error) from error
+
+    def background_errors(self) -> int:
+        """How often a flush or compaction has failed since the database was opened."""
+        return self._db.property_int_value("rocksdb.background-errors") or 0
+
+    def flush(self) -> None:
+        """Write the memory tables out, so that the next open has no WAL to replay."""
+        for family in self._families.values():
+            family.flush(True)
+
+    def close(self) -> None:
+        """Wait for scans to end, flush, and release the lock."""
+        with self._idle:
+            self._closing = True
+            self._idle.wait_for(lambda: not self._scans, timeout=5)
+        self._handles.clear()
+        for family in self._families.values():
+            family.close()
+        self._families.clear()
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _forward(cursor: RdictIter, start: bytes, stop: bytes | None) -> Iterator[tuple[bytes, bytes]]:
+    cursor.seek(start)
+    while cursor.valid():
+        key = cursor.key()
+        if stop is not None and key >= stop:
+            return
+        yield key, cursor.value()
+        cursor.next()
+
+
+def _backward(cursor: RdictIter, start: bytes, stop: bytes | None) -> Iterator[tuple[bytes, bytes]]:
+    if stop is None:
+        cursor.seek_to_last()
+    else:
+        cursor.seek_for_prev(stop)
+        if cursor.valid() and cursor.key() == stop:
+            cursor.prev()
+    while cursor.valid():
+        key = cursor.key()
+        if key < start:
+            return
+        yield key, cursor.value()
+        cursor.prev()
+
+
+def _db_options(*, create: bool) -> Options:
+    options = Options(raw_mode=True)
+    options.create_if_missing(create)
+    options.create_missing_column_families(create)
+    options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
+    options.set_paranoid_checks(True)
+    # all families flush together, so that a lost end of the MANIFEST shows in the journal
+    options.set_atomic_flush(True)
+    options.set_max_total_wal_size(64 * _MIB)
+    options.set_db_write_buffer_size(32 * _MIB)
+    # after a full disk RocksDB waits for this much space; the default family's own is 64 MiB
+    options.set_write_buffer_size(16 * _MIB)
+    options.set_max_open_files(256)
+    options.set_max_background_jobs(2)
+    options.set_keep_log_file_num(2)
+    options.set_max_log_file_size(_MIB)
+    options.set_stats_dump_period_sec(0)
+    options.set_stats_persist_period_sec(0)
+    return options
+
+
+def _family_options(name: str, cache: Cache) -> Options:
+    options = Options(raw_mode=True)
+    table = BlockBasedOptions()
+    table.set_block_cache(cache)
+    table.set_cache_index_and_filter_blocks(True)
+    table.set_pin_l0_filter_and_index_blocks_in_cache(True)
+    if name == "events":
+        options.set_compaction_style(DBCompactionStyle.universal())
+        table.set_block_size(16 * 1024)
+    if name in {"event_ids", "sessions", "agents"}:
+        table.set_bloom_filter(10, False)
+    options.set_block_based_table_factory(table)
+    options.set_compression_type(DBCompressionType.zstd())
+    options.set_write_buffer_size(16 * _MIB)
+    return options
+
+
+def open_error(path: str, text: str) -> StoreError:
+    """What RocksDB's complaint at open means to a user."""
+    if "lock file" in text or "LOCK" in text:
+        return StoreLocked(f"another process has the store at {path} open: stop it first")
+    if "Too many open files" in text:
+        return StoreError(f"cannot open {path}: too many open files; raise `ulimit -n` to 1024")
+    if "No space left" in text:
+        return StoreError(f"cannot open {path}: no space left on the disk; free some, start again")
+    return StoreDamaged(
+        f"the store at {path} is damaged ({text.splitlines()[0][:300]}): run `memoryd verify` to "
+        "see what is affected, and restore the data directory from a copy"
+    )
+
+
+def _read_error(family: str, error: Exception) -> StoreError:
+    text = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+    return StoreDamaged(
+        f"cannot read {family}: {text}; run `memoryd verify` to see what is affected"
+    )
+
+
+def _write_error(error: Exception) -> ReadOnly:
+    text = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+    if "No space left" in text or "SpaceLimit" in text:
+        return DiskFull("the disk is full: free some space; the log goes on by itself")
+    return ReadOnly(f"the log takes no writes: {text}")
+
+
+def looks_used(path: str) -> bool:
+    """Whether a directory holds a database, or what is left of one."""
+    try:
+        return bool(os.listdir(path))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,276 @@
+"""The append-only log: events, their ids, their order, and what is still to be worked in. Truth.
+
+`append` is for one thread alone, the committer's: it numbers events, links them into the running
+hash and writes everything that belongs to them in one batch. Everything else may be called from
+any thread.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from rocksdict import WriteBatch
+
+from memoryd.domain.chain import GENESIS, link, text_hash
+from memoryd.domain.errors import Conflict, MemorydError, NotFound, StoreDamaged
+from memoryd.domain.event import Appended, Event, Recorded, difference
+from memoryd.domain.keys import (
+    event_key,
+    sequence_key,
+    session_prefix,
+    split_sequence_key,
+)
+from memoryd.domain.session import AgentStats, SessionStats
+from memoryd.storage import codec
+from memoryd.storage.db import Database
+
+_SESSIONS_CACHED: Final = 1024
+
+
+class Draft(NamedTuple):
+    """An event on its way into the log. ``timed`` says whether its source gave the time."""
+
+    event: Event
+    timed: bool
+
+
+class Tail(NamedTuple):
+    """The end of the log."""
+
+    sequence: int
+    chain: bytes
+
+
+class Log:
+    """The log in an open database."""
+
+    def __init__(self, db: Database, store_id: str) -> None:
+        self._db = db
+        self.store_id = store_id
+        self.store_bytes = UUID(store_id).bytes
+        self._sessions: OrderedDict[str, SessionStats] = OrderedDict()
+        self._agents: dict[str, AgentStats] = {}
+        self.tail = self.read_tail()
+        self.session_count = self._read_session_count()
+        self._agents = {key.decode(): codec.read_agent(v) for key, v in db.scan("agents")}
+
+    # --- writing: the committer's thread only
+
+    def append(self, drafts: Sequence[Draft], arrival_ms: int) -> list[Appended]:
+        """Write what is new of the drafts in one batch, in their order; not yet synced.
+
+        A draft that is known, contradicts a known one, or is not Unicode gets a result that says
+        so. Raises ReadOnly, and changes nothing, if the batch cannot be written.
+        """
+        pen = _Pen(self, arrival_ms)
+        known = self._db.get_many("event_ids", [d.event.event_id.encode() for d in drafts])
+        results = []
+        for draft, place in zip(drafts, known, strict=True):
+            try:
+                results.append(pen.put(draft, place))
+            except MemorydError as error:
+                # its traceback would hold this frame, and so the batch and the open database
+                bare = type(error)(*error.args)
+                results.append(Appended(draft.event.event_id, 0, created=False, error=bare))
+        if pen.count:
+            self._db.write(pen.finish())
+            self._take_over(pen)
+        return results
+
+    def reload(self) -> None:
+        """Read the end of the log again, after a write whose fate is not known."""
+        self._sessions.clear()
+        self.tail = self.read_tail()
+        self.session_count = self._read_session_count()
+        self._agents = {key.decode(): codec.read_agent(v) for key, v in self._db.scan("agents")}
+
+    def _take_over(self, pen: "_Pen") -> None:
+        self.tail = pen.tail
+        self.session_count = pen.session_count
+        self._agents.update(pen.agents)
+        for session_id, stats in pen.sessions.items():
+            self._sessions[session_id] = stats
+            self._sessions.move_to_end(session_id)
+        while len(self._sessions) > _SESSIONS_CACHED:
+            self._sessions.popitem(last=False)
+
+    # --- reading
+
+    def read_tail(self) -> Tail:
+        """The last sequence number and running hash, from the disk."""
+        for key, value in self._db.scan("journal", reverse=True):
+            return Tail(split_sequence_key(key), codec.read_journal(value)[0])
+        return Tail(0, GENESIS)
+
+    def get(self, event_id: str) -> Recorded:
+        """The event of an id. Raises NotFound."""
+        place = self._db.get("event_ids", event_id.encode())
+        if place is None:
+            raise NotFound(f"there is no event {event_id}")
+        time_ms, _ = codec.read_place(place)
+        return self.at_key(event_key(time_ms, event_id))
+
+    def at_key(self, key: bytes) -> Recorded:
+        """The event of a key that another family names. Raises StoreDamaged if it is not there."""
+        value = self._db.get("events", key)
+        if value is None:
+            raise StoreDamaged("an event that the log names is gone: run `memoryd verify`")
+        return codec.read_event(value)
+
+    def by_time(
+        self, start: bytes = b"", stop: bytes | None = None, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, Recorded]]:
+        """Events with their keys, by time, between two keys."""
+        read = codec.read_event
+        for key, value in self._db.scan("events", start, stop, reverse=reverse):
+            yield key, read(value)
+
+    def by_session(
+        self,
+        session_id: str,
+        start: bytes = b"",
+        stop: bytes | None = None,
+        *,
+        reverse: bool = False,
+    ) -> Iterator[tuple[bytes, Recorded]]:
+        """Events of one session with their keys, by time, between two event keys."""
+        stats = self.session(session_id)
+        if stats is None:
+            return
+        prefix = session_prefix(stats.number)
+        end = prefix + stop if stop is not None else session_prefix(stats.number + 1)
+        for key, _ in self._db.scan("session_events", prefix + start, end, reverse=reverse):
+            yield key[4:], self.at_key(key[4:])
+
+    def after(self, sequence: int) -> Iterator[Recorded]:
+        """Events in the order in which they were written, behind a sequence number."""
+        for _, value in self._db.scan("journal", sequence_key(sequence + 1)):
+            yield self.at_key(codec.read_journal(value)[1])
+
+    def session(self, session_id: str) -> SessionStats | None:
+        """What is known of a session."""
+        cached = self._sessions.get(session_id)
+        if cached is not None:
+            return cached
+        stored = self._db.get("sessions", session_id.encode())
+        return codec.read_session(stored) if stored is not None else None
+
+    def sessions(self) -> Iterator[tuple[str, SessionStats]]:
+        """Every session, in the order of their ids."""
+        for key, value in self._db.scan("sessions"):
+            yield key.decode(), codec.read_session(value)
+
+    def agents(self) -> dict[str, AgentStats]:
+        """Every agent."""
+        return dict(self._agents)
+
+    def span(self) -> tuple[int, int]:
+        """The times of the first and the last event; zeros in an empty log."""
+        first = next((r.event.time_ms for _, r in self.by_time()), 0)
+        last = next((r.event.time_ms for _, r in self.by_time(reverse=True)), 0)
+        return first, last
+
+    def pending(self) -> tuple[int, int]:
+        """How many events wait in the outbox, and when the oldest of them was written."""
+        for key, value in self._db.scan("outbox"):
+            _, written_ms = codec.read_outbox(value)
+            return self.tail.sequence - split_sequence_key(key) + 1, written_ms
+        return 0, 0
+
+    def _read_session_count(self) -> int:
+        stored = self._db.get("meta", b"session_count")
+        return int(stored[1:]) if stored else 0
+
+
+class _Pen:
+    """Collects one batch: every family's part of every new event."""
+
+    def __init__(self, log: Log, arrival_ms: int) -> None:
+        self._log = log
+        self._db = log._db  # noqa: SLF001 - the log's own other half
+        self._batch = self._db.batch()
+        self._arrival_ms = arrival_ms
+        self._written: dict[str, Recorded] = {}
+        self._handles = [
+            self._db.handle(f) for f in ("events", "event_ids", "journal", "session_events")
+        ]
+        self._first = log.tail.sequence + 1
+        self.tail = log.tail
+        self.session_count = log.session_count
+        self.sessions: dict[str, SessionStats] = {}
+        self.agents: dict[str, AgentStats] = {}
+
+    @property
+    def count(self) -> int:
+        """How many new events the batch holds."""
+        return len(self._written)
+
+    def put(self, draft: Draft, place: bytes | None) -> Appended:
+        """Add one event, unless it is known. ``place`` is what event_ids says of its id."""
+        event, timed = draft
+        known = self._written.get(event.event_id)
+        if known is None and place is not None:
+            known = self._log.at_key(event_key(codec.read_place(place)[0], event.event_id))
+        if known is not None:
+            return _again(known, event, timed=timed)
+        sequence = self.tail.sequence + 1
+        head = codec.event_head(event, sequence, self._arrival_ms, self._log.store_id)
+        chain = link(self.tail.chain, head, text_hash(event.text))
+        key = event_key(event.time_ms, event.event_id)
+        number = self._count(event)
+        put = self._batch.put
+        events, event_ids, journal, session_events = self._handles
+        put(key, codec.event_value(head, event.text), events)
+        put(key[8:], codec.place_value(event.time_ms, sequence), event_ids)
+        put(sequence_key(sequence), codec.journal_value(chain, key), journal)
+        put(session_prefix(number) + key, b"", session_events)
+        self.tail = Tail(sequence, chain)
+        self._written[event.event_id] = Recorded(
+            event, sequence, self._arrival_ms, self._log.store_id
+        )
+        return Appended(event.event_id, sequence, created=True)
+
+    def finish(self) -> WriteBatch:
+        """Add what is written once per batch, and hand the batch over."""
+        put, handle = self._batch.put, self._db.handle
+        for session_id, stats in self.sessions.items():
+            put(session_id.encode(), codec.value(stats), handle("sessions"))
+        for agent, counted in self.agents.items():
+            put(agent.encode(), codec.value(counted), handle("agents"))
+        outbox = codec.value((self.tail.sequence, self._arrival_ms))
+        put(sequence_key(self._first), outbox, handle("outbox"))
+        put(b"session_count", codec.VERSION + b"%d" % self.session_count, handle("meta"))
+        return self._batch
+
+    def _count(self, event: Event) -> int:
+        """Take the event into the statistics; return its session's number."""
+        _, session_id, time_ms, _, _, _, _, agent, project, _, _ = event
+        stats = self.sessions.get(session_id) or self._log.session(session_id)
+        if stats is None:
+            self.session_count += 1
+            stats = SessionStats(self.session_count, 0, time_ms, time_ms, (), ())
+        number, count, first, last, agents, projects = stats
+        joined = agent not in agents
+        self.sessions[session_id] = SessionStats(
+            number,
+            count + 1,
+            min(first, time_ms),
+            max(last, time_ms),
+            (*agents, agent) if joined else agents,
+            projects if project in projects else (*projects, project),
+        )
+        known = self.agents.get(agent) or self._log._agents.get(agent)  # noqa: SLF001
+        total, in_sessions, first, last = known or AgentStats(0, 0, time_ms, time_ms)
+        self.agents[agent] = AgentStats(
+            total + 1, in_sessions + joined, min(first, time_ms), max(last, time_ms)
+        )
+        return number
+
+
+def _again(known: Recorded, sent: Event, *, timed: bool) -> Appended:
+    field = difference(known.event, sent, timed=timed)
+    if field is not None:
+        msg = f"event {sent.event_id} is in the log with another {field}: an event never changes"
+        raise Conflict(msg)
+    return Appended(sent.event_id, known.sequence, created=False)
