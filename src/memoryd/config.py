@@ -2,7 +2,8 @@
 
 Owns the list of keys, what each may be, and the order of the places: flags, the environment
 (``MEMORYD_<KEY>``), ``.memoryd.toml`` in the project's root, the user's file, defaults. A value
-that is not allowed is an error that names its place; nothing is corrected silently.
+that is not allowed is an error that names its place; nothing is corrected silently. A key with a
+dot, ``group.name``, stands in the table ``[group]`` of a file; elsewhere the dot is an underscore.
 
 ``.memoryd.toml`` comes with a cloned repository and is not to be trusted: it may not choose
 where data goes or who may connect.
@@ -123,7 +124,15 @@ _KEYS: Mapping[str, _Key] = {
     "log_format": _one_of("text", "json"),
     "log_level": _one_of("info", "debug", "warning", "error"),
 }
-_VARIABLES = {_PREFIX + key.upper(): key for key in _KEYS}
+_GROUPS = frozenset(key.partition(".")[0] for key in _KEYS if "." in key)
+
+
+def _field(key: str) -> str:
+    """The name of a key where a dot cannot stand."""
+    return key.replace(".", "_")
+
+
+_VARIABLES = {_PREFIX + _field(key).upper(): key for key in _KEYS}
 
 
 def load(
@@ -151,7 +160,7 @@ def load(
     defaults = {key: spec.default for key, spec in _KEYS.items()}
     defaults |= {"data_dir": project.data_dir(name), "runtime_dir": project.runtime_dir()}
     values = [found.get(key) or Value(key, defaults[key], "default") for key in _KEYS]
-    fields: dict[str, Any] = {value.key: value.value for value in values}
+    fields: dict[str, Any] = {_field(value.key): value.value for value in values}
     settings = Settings(project=name, project_root=root, **fields)
     _check_together(settings, {value.key: value for value in values})
     return settings, values
@@ -184,9 +193,10 @@ def _project(start_dir: str, chosen: str, found: Mapping[str, Value]) -> tuple[s
 def _from_flags(flags: Mapping[str, object]) -> dict[str, Value]:
     found = {}
     for key, raw in flags.items():
-        name = "--" + ("no-" if raw is False else "") + key.replace("_", "-")
+        name = "--" + ("no-" if raw is False else "") + _field(key).replace("_", "-")
         if key not in _KEYS:
-            raise _unknown("flag", name, ["--" + known.replace("_", "-") for known in _KEYS])
+            known = ["--" + _field(known).replace("_", "-") for known in _KEYS]
+            raise _unknown("flag", name, known)
         if raw is not None:
             found[key] = _value(key, raw, f"flag {name}", text=True)
     return found
@@ -206,13 +216,13 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Value]:
 def _from_file(path: str, *, user_file: str = "") -> dict[str, Value]:
     """Read what a file sets. ``user_file`` is given for a project's file, which may set less."""
     found = {}
-    for key, raw in _toml(path).items():
+    for key, raw in _flat(_toml(path)).items():
         if key not in _KEYS:
             raise _unknown(path, key, [k for k in _KEYS if not user_file or _open(k)])
         if user_file and not _open(key):
             raise ConfigError(
                 f"{path}: {key} may not be set by a project's file, because that comes with the "
-                f"repository: set it in {user_file}, as {_PREFIX}{key.upper()} or as a flag"
+                f"repository: set it in {user_file}, as {_PREFIX}{_field(key).upper()} or as a flag"
             )
         found[key] = _value(key, raw, path)
     return found
@@ -220,6 +230,17 @@ def _from_file(path: str, *, user_file: str = "") -> dict[str, Value]:
 
 def _open(key: str) -> bool:
     return key not in _NOT_FROM_PROJECT
+
+
+def _flat(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file sets, with the keys of its tables spelled with a dot."""
+    found: dict[str, Any] = {}
+    for key, raw in content.items():
+        if isinstance(raw, dict) and (key in _GROUPS or key not in _KEYS):
+            found |= {f"{key}.{name}": value for name, value in raw.items()}
+        else:
+            found[key] = raw
+    return found
 
 
 def _toml(path: str) -> dict[str, Any]:

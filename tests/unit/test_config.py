@@ -244,7 +244,7 @@ def test_unknown_keys_are_errors_with_a_suggestion(home: Path) -> None:
     path = _project_file(home, "worker = 5")
     assert _refusal(home) == f"{path}: unknown key 'worker': did you mean workers?"
     path = _user_file(home, "[zzz]\nx = 5")
-    assert _refusal(home).startswith(f"{path}: unknown key 'zzz': known are data_dir, ")
+    assert _refusal(home).startswith(f"{path}: unknown key 'zzz.x': known are data_dir, ")
 
 
 def test_a_clients_variable_is_no_setting(home: Path) -> None:
