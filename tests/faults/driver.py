@@ -64,7 +64,7 @@ class House:
         daemon.wait_ready()
         return daemon
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, seconds: float = 120) -> subprocess.CompletedProcess[str]:
         """Run a command of memoryd to its end."""
         return subprocess.run(
             [*_MEMORYD, *arguments],
@@ -72,7 +72,7 @@ class House:
             env=self.env,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=seconds,
             check=False,
         )
 
@@ -335,7 +335,7 @@ def kill_loop(
     report.problems += oracle.check_all(daemon.stub)
     report.acknowledged = len(oracle.ids)
     daemon.terminate()
-    verdict = house.run("verify")
+    verdict = house.run("verify", seconds=1800)  # half a million events after a long run
     report.verify = verdict.stdout.strip().rpartition(": ")[2]
     if verdict.returncode:
         report.problems.append(f"verify: {verdict.stdout}{verdict.stderr}")
