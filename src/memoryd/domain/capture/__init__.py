@@ -10,7 +10,7 @@ is the same call told by another source, and counts as known.
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from memoryd.domain.capture import claude_code
+from memoryd.domain.capture import claude_code, codex, copilot, cursor, gemini, opencode
 from memoryd.domain.capture.shape import Json, Received, obj, text
 from memoryd.domain.errors import InvalidInput
 from memoryd.domain.event import Event
@@ -19,6 +19,11 @@ __all__ = ("AGENTS", "Received", "from_hook")
 
 _PARSERS: Final[Mapping[str, Callable[[Received, str, Json], list[Event]]]] = {
     "claude-code": claude_code.from_hook,
+    "codex": codex.from_hook,
+    "gemini": gemini.from_hook,
+    "copilot": copilot.from_hook,
+    "cursor": cursor.from_hook,
+    "opencode": opencode.from_hook,
 }
 AGENTS: Final = tuple(_PARSERS)
 
