@@ -23,6 +23,7 @@ from memoryd.domain.event import TEXT_LIMIT, Event, EventRole, EventType, checke
 # below the log's limit, because redaction may make a text a little longer
 PART_LIMIT: Final = TEXT_LIMIT - 1024 * 1024
 VALUE_LIMIT: Final = 4096
+_LONG_ID: Final = 20
 _SURROGATES: Final = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 
@@ -112,8 +113,12 @@ def used(source: Source, call: Call, use: Used, event_id: str = "") -> list[Even
 
 
 def tool_event_id(agent: str, session_id: str, tool_use_id: str) -> str:
-    """The id of the event of a tool call, the same by every way that it is captured."""
-    return ids.from_content(0, ("tool", agent, session_id, tool_use_id))
+    """The id of the event of a tool call, the same by every way that it is captured.
+
+    A long id is unique by itself, also where a continued session replays it under another name.
+    """
+    scope = session_id if len(tool_use_id) < _LONG_ID else ""
+    return ids.from_content(0, ("tool", agent, scope, tool_use_id))
 
 
 def part_id(event_id: str, number: int) -> str:

@@ -22,27 +22,17 @@ _STRIPPED: Final = (
     "user-prompt-submit-hook",
     "session-start-hook",
     "current_datetime",
-    "reminder",
     "additional_data",
-    "attached_files",
-    "open_and_recently_viewed_files",
-    "environment_details",
     "environment_context",
     "user_instructions",
-    "user_info",
-    "rules",
-    "git_status",
-    "project_layout",
-    "agent_skills",
-    "mcp_instructions",
-    "timestamp",
 )
-_ELEMENT: Final = re.compile(
-    r"<(" + "|".join(map(re.escape, _STRIPPED)) + r")(?:\s[^<>]{0,1000})?>.*?</\1>", re.DOTALL
+_ELEMENTS: Final = re.compile(
+    r"<(" + "|".join(map(re.escape, _STRIPPED)) + r")(?:\s[^<>]{0,1000})?>"
 )
-_OURS: Final = re.compile(rf"<{FENCE}(?:\s[^<>]{{0,1000}})?>.*?</{FENCE}>\n?", re.DOTALL)
-_WRAPPED: Final = re.compile(r"\A\s*<user_query>\s*(.*?)\s*</user_query>\s*\Z", re.DOTALL)
-_SHELL: Final = re.compile(r"\A<bash-input>(.*?)</bash-input>\s*\Z", re.DOTALL)
+_OURS: Final = re.compile(rf"<({FENCE})(?:\s[^<>]{{0,1000}})?>")
+_QUERY: Final = ("<user_query>", "</user_query>")
+_SHELL: Final = ("<bash-input>", "</bash-input>")
+_REMINDER: Final = ("<system-reminder>", "</system-reminder>")
 
 # how a text begins that is the harness's altogether, and what to call it
 _BEGINNINGS: Final = (
@@ -90,24 +80,33 @@ class Words(NamedTuple):
 
 def strip_ours(text: str) -> str:
     """The text without the block that memoryd itself injected."""
-    return _OURS.sub("", text) if f"<{FENCE}" in text else text
+    return _without(text, _OURS) if f"<{FENCE}" in text else text
 
 
 def strip(text: str) -> str:
     """The text without the elements that a harness adds."""
     if "<" not in text:
         return text
-    wrapped = _WRAPPED.match(text)
-    if wrapped:
-        text = wrapped[1]
-    shell = _SHELL.match(text.strip())
-    if shell:
-        return f"! {shell[1].strip()}"
-    bare = _ELEMENT.sub("", text)
-    if bare == text:
-        return text
-    wrapped = _WRAPPED.match(bare)
-    return wrapped[1] if wrapped else bare.strip()
+    asked = _inside(text, _QUERY)
+    if asked is not None:
+        text = asked
+    typed = _inside(text, _SHELL)
+    if typed is not None:
+        return f"! {typed}"
+    bare = _without(text, _ELEMENTS)
+    return text if bare == text else bare.strip()
+
+
+def strip_trailing(text: str) -> str:
+    """A tool's output without the reminders that a harness appends to it."""
+    begin, end = _REMINDER
+    bare = text.rstrip()
+    while bare.endswith(end):
+        start = bare.rfind(begin)
+        if start < 0:
+            break
+        text = bare = bare[:start].rstrip()
+    return text
 
 
 def reason(text: str) -> str:
@@ -134,3 +133,29 @@ def words(text: str) -> Words:
         return Words("", "harness text" if text.strip() else "no words")
     name = reason(bare)
     return Words("", name) if name else Words(bare, "")
+
+
+def _inside(text: str, element: tuple[str, str]) -> str | None:
+    """What stands in an element, None if the text has none."""
+    begin, end = element
+    start = text.find(begin)
+    stop = text.rfind(end)
+    return text[start + len(begin) : stop].strip() if 0 <= start < stop else None
+
+
+def _without(text: str, opening: re.Pattern[str]) -> str:
+    """The text without whole elements, found in one pass whatever is opened and never closed."""
+    kept, position, unclosed = [], 0, set()
+    for found in opening.finditer(text):
+        name = found[1]
+        if found.start() < position or name in unclosed:
+            continue
+        end = text.find(f"</{name}>", found.end())
+        if end < 0:
+            unclosed.add(name)
+            continue
+        kept.append(text[position : found.start()])
+        position = end + len(name) + 3
+        if name == FENCE and text.startswith("\n", position):
+            position += 1
+    return "".join((*kept, text[position:]))

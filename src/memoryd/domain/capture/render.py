@@ -54,8 +54,10 @@ _ECHOED: Final = frozenset(
         "rawOutputPath",
     )
 )
-_BASE64: Final = re.compile(r"(?:data:[\w.+/-]{1,80};base64,)?[A-Za-z0-9+/\r\n_-]{1024,}={0,2}\s*")
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
+_DATA_URL: Final = re.compile(r"data:([\w.+/-]{1,80});base64,")
 _LONG_BASE64: Final = 1024
+_BASE64_LINE: Final = 60
 _CONTROLS: Final = frozenset(map(chr, (*range(9), 11, *range(14, 27), *range(28, 32))))
 _LOOKED_AT: Final = 4096
 _SILENT: Final = ("thinking", "redacted_thinking", "reasoning")
@@ -121,13 +123,22 @@ def content_text(content: object) -> str:
 
 def plain(text: str) -> str:
     """The text, or what stands for it if it is no text; without our own injected block."""
-    if len(text) >= _LONG_BASE64 and _BASE64.fullmatch(text):
-        media = text[5:].partition(";")[0] if text.startswith("data:") else "base64 data"
-        return f"[{media}, about {_size(len(text) * 3 // 4)}]"
+    if len(text) >= _LONG_BASE64 and " " not in text[:_LOOKED_AT] and _is_base64(text):
+        url = _DATA_URL.match(text)
+        return f"[{url[1] if url else 'base64 data'}, about {_size(len(text) * 3 // 4)}]"
     look = text[:_LOOKED_AT]
     if "\0" in look or sum(c in _CONTROLS for c in look) * 10 > len(look):
         return f"[binary data, {_size(len(text))}]"
     return strip_ours(text)
+
+
+def _is_base64(text: str) -> bool:
+    """Whether a text is base64 in one line, or in lines of one length."""
+    url = _DATA_URL.match(text)
+    first, *others = text[url.end() if url else 0 :].strip().splitlines() or [""]
+    even = all(len(line) == len(first) for line in others[:-1])
+    long = len(first) >= _BASE64_LINE and even and (not others or len(others[-1]) <= len(first))
+    return long and all(_BASE64.fullmatch(line) for line in (first, *others))
 
 
 def _headline(name: str, arguments: object) -> str:

@@ -1,0 +1,159 @@
+"""What all readers of transcripts share: every record's fate, and the ids of what comes of it. Pure.
+
+A reader is fed the records of one transcript in order and gives events. Its ledger knows of every
+record whether it went into an event or why it did not, so that nothing falls under the table.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Final, NamedTuple
+
+from memoryd.domain import ids
+from memoryd.domain.capture.build import Source
+from memoryd.domain.capture.shape import Json, obj
+from memoryd.domain.errors import InvalidInput
+from memoryd.domain.event import Event
+
+_USED: Final = ""
+_REPORTED: Final = 1000
+
+
+class Place(NamedTuple):
+    """Where a transcript lies, and what is known of it without reading it."""
+
+    name: str  # the session, if no record says
+    file: str = ""
+    cwd: str = ""  # the project's directory, if no record says
+    changed_ms: int = 0  # stands in for times that no record gives
+
+
+class Origin(NamedTuple):
+    """One record: its number in the file, counting from 1, and its id."""
+
+    number: int
+    id: str
+
+
+class Problem(NamedTuple):
+    """A record that could not be read, and why."""
+
+    number: int
+    reason: str
+
+
+class Reader:
+    """Reads one transcript. Subclasses say what a record means."""
+
+    agent: ClassVar[str] = ""
+    # whether every record must be shown to `survey` before the first is fed
+    surveys: ClassVar[bool] = False
+
+    def __init__(self, place: Place, seen: set[str] | None = None) -> None:
+        """``seen`` holds the ids of records that other files have already given."""
+        self.place = place
+        self.problems: list[Problem] = []
+        self.seen = set() if seen is None else seen
+        self._fates: dict[int, str] = {}
+        self._records = 0
+
+    # --- what a subclass says
+
+    def look(self, record: Json) -> bool:
+        """Look ahead at a record; True if no more need be shown."""
+        raise NotImplementedError
+
+    def take(self, number: int, record: Json) -> list[Event]:
+        """The events that are complete with this record. May raise InvalidInput."""
+        raise NotImplementedError
+
+    def finish(self) -> list[Event]:
+        """The events that were still waiting for a record."""
+        return []
+
+    # --- what its user calls
+
+    def survey(self, value: object) -> bool:
+        """Show a record before feeding begins; True if no more need be shown."""
+        if not isinstance(value, dict):
+            return False
+        try:
+            return self.look(value)
+        except InvalidInput:
+            return False
+
+    def feed(self, number: int, value: object) -> list[Event]:
+        """The events that are complete with this record."""
+        self._records += 1
+        try:
+            return self.take(number, obj(value, "record"))
+        except InvalidInput as error:
+            self._reject(number, str(error))
+        except RecursionError:
+            self._reject(number, "nested too deeply")
+        return []
+
+    def unreadable(self, number: int, reason: str) -> None:
+        """Note a line that is no JSON."""
+        self._records += 1
+        self._reject(number, reason)
+
+    def end(self) -> list[Event]:
+        """The events that were still waiting; to be called once, behind the last record."""
+        return self.finish()
+
+    # --- the ledger
+
+    @property
+    def records(self) -> int:
+        """How many records were fed."""
+        return self._records
+
+    @property
+    def used(self) -> int:
+        """How many records went into events."""
+        return sum(fate == _USED for fate in self._fates.values())
+
+    @property
+    def skipped(self) -> Counter[str]:
+        """How many records did not, by reason."""
+        return Counter(fate for fate in self._fates.values() if fate != _USED)
+
+    @property
+    def unexplained(self) -> int:
+        """How many records have no fate: always 0 after `end`."""
+        return self._records - len(self._fates)
+
+    def skip(self, number: int, reason: str) -> list[Event]:
+        """Note why a record gives no event, unless a part of it did; no events."""
+        self._fates.setdefault(number, reason)
+        return []
+
+    def emit(self, origins: Sequence[Origin], make: Callable[[], list[Event]]) -> list[Event]:
+        """Make events of records, and note that these records were used, or why not."""
+        try:
+            events = make()
+        except InvalidInput as error:
+            for origin in origins:
+                self._reject(origin.number, str(error))
+            return []
+        for origin in origins:
+            self._fates[origin.number] = _USED
+        return events
+
+    def event_id(self, time_ms: int, *key: str) -> str:
+        """The id of an event that follows from its record's identity, never from its words."""
+        return ids.from_content(time_ms, ("record", self.agent, *key))
+
+    def marked(self, source: Source, origins: Sequence[Origin]) -> Source:
+        """The source with the metadata that tells which records an event comes from."""
+        return source._replace(metadata={**source.metadata, **self.marks(origins)})
+
+    def marks(self, origins: Sequence[Origin]) -> Mapping[str, str]:
+        """The metadata that tells which records an event comes from."""
+        source_ids = ",".join(origin.id for origin in origins)
+        return {"source_ids": source_ids, "source_file": self.place.file}
+
+    def _reject(self, number: int, reason: str) -> None:
+        self._fates.setdefault(number, "not readable")
+        if len(self.problems) < _REPORTED:
+            self.problems.append(Problem(number, reason))
