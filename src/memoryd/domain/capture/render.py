@@ -18,9 +18,9 @@ _FIRST_LINE: Final = (
     "filePath",
     "absolute_path",
     "notebook_path",
-    "path",
     "pattern",
     "query",
+    "path",
     "url",
     "description",
     "subject",
@@ -36,6 +36,7 @@ _FILE_FIELDS: Final = (
     "filename",
 )
 # what a result repeats from its input, or says only to programs
+_UNTOLD: Final = frozenset(("yield_time_ms", "max_output_tokens", "timeout_ms"))
 _ECHOED: Final = frozenset(
     (
         "oldString",
@@ -60,7 +61,10 @@ _LONG_BASE64: Final = 1024
 _BASE64_LINE: Final = 60
 _CONTROLS: Final = frozenset(map(chr, (*range(9), 11, *range(14, 27), *range(28, 32))))
 _LOOKED_AT: Final = 4096
+_ODD: Final = 8
+_TASK: Final = frozenset(("content", "status"))
 _SILENT: Final = ("thinking", "redacted_thinking", "reasoning")
+_NUMBERED: Final = re.compile(r"^ *\d{1,9}\u2192", re.MULTILINE)
 _TOO_DEEP: Final = "[a value that is nested too deeply to show]"
 
 
@@ -85,6 +89,11 @@ def call_text(call: Call) -> str:
     if failed and failed != said.strip():
         parts.append(f"error: {failed}")
     return "\n\n".join(parts)
+
+
+def unnumbered(text: str) -> str:
+    """A file's text as a tool read it, without the numbers before its lines."""
+    return _NUMBERED.sub("", text) if _NUMBERED.match(text) else text
 
 
 def file_path(arguments: object) -> str:
@@ -127,7 +136,8 @@ def plain(text: str) -> str:
         url = _DATA_URL.match(text)
         return f"[{url[1] if url else 'base64 data'}, about {_size(len(text) * 3 // 4)}]"
     look = text[:_LOOKED_AT]
-    if "\0" in look or sum(c in _CONTROLS for c in look) * 10 > len(look):
+    odd = sum(c in _CONTROLS for c in look)
+    if "\0" in look or (odd > _ODD and odd * 10 > len(look)):
         return f"[binary data, {_size(len(text))}]"
     return strip_ours(text)
 
@@ -167,7 +177,7 @@ def _other_arguments(arguments: object) -> Iterator[str]:
         return
     main = _main_argument(arguments)
     for field, value in arguments.items():
-        if field != main and value not in (None, "", [], {}):
+        if field != main and field not in _UNTOLD and value not in (None, "", [], {}):
             yield _field_text(str(field), value)
 
 
@@ -185,6 +195,10 @@ def _list_text(values: list[Any]) -> str:
     if all(isinstance(v, str | int | float) for v in values):
         separator = "\n" if any(isinstance(v, str) and len(v) > 40 for v in values) else ", "  # noqa: PLR2004
         return separator.join(value_text(v) for v in values)
+    if all(isinstance(v, dict) and v.keys() >= _TASK for v in values):
+        return "\n".join(
+            f"- {value_text(v['content'])} ({value_text(v['status'])})" for v in values
+        )
     return _json(values)
 
 
@@ -195,7 +209,7 @@ def _object_text(value: dict[str, Any]) -> str:
         return _streams(value)
     if isinstance(value.get("type"), str):
         block = _block_text(value)
-        if block:
+        if block or "file" in value:
             return block
     for field in ("content", "output", "result", "text", "message"):
         inner = value.get(field)

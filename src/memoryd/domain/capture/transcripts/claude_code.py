@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from memoryd.domain.capture import build, harness
 from memoryd.domain.capture.build import Source, Used
-from memoryd.domain.capture.render import Call, content_text
+from memoryd.domain.capture.render import Call, content_text, unnumbered
 from memoryd.domain.capture.shape import Json, flag, items, obj, sub, text, time_ms
 from memoryd.domain.capture.transcripts.ledger import Origin, Reader
 from memoryd.domain.event import Event, EventType
@@ -55,6 +55,7 @@ class _Speech(NamedTuple):
     origins: list[Origin]
     texts: list[str]
     failed: bool
+    time_ms: int
 
 
 class ClaudeCode(Reader):
@@ -115,7 +116,7 @@ class ClaudeCode(Reader):
             return []
         before = self._flush()
         failed = flag(record, "isApiErrorMessage")
-        self._speech = _Speech(message_id, source, [origin], texts, failed)
+        self._speech = _Speech(message_id, source, [origin], texts, failed, source.time_ms)
         return before
 
     def _user(self, origin: Origin, record: Json) -> list[Event]:
@@ -159,6 +160,8 @@ class ClaudeCode(Reader):
         content = block.get("content")
         said = harness.strip_trailing(content_text(content)) or content_text(detail)
         name = request.name if request else "tool"
+        if name == "Read":
+            said = unnumbered(said)
         call = Call(
             name,
             request.input if request else None,
@@ -193,7 +196,7 @@ class ClaudeCode(Reader):
             return []
         source = speech.source
         event_id = self.event_id(source.time_ms, speech.origins[0].id)
-        marked = self.marked(source, speech.origins)
+        marked = self.marked(source, speech.origins)._replace(time_ms=speech.time_ms)
         words = "\n\n".join(speech.texts)
         type_ = EventType.ASSISTANT_STOP if speech.failed else EventType.ASSISTANT_MESSAGE
         more = {"error": "true"} if speech.failed else {}
@@ -203,6 +206,10 @@ class ClaudeCode(Reader):
 
     def _source(self, record: Json, model: str = "") -> Source:
         self._last_ms = time_ms(record, "timestamp", self._last_ms)
+        speech = self._speech
+        if speech is not None and self._last_ms < speech.time_ms:
+            # records that were written again later bear a late time: an answer precedes what follows
+            self._speech = speech._replace(time_ms=self._last_ms)
         agent_id = text(record, "agentId")
         side = flag(record, "isSidechain") or bool(agent_id)
         metadata = {

@@ -33,6 +33,7 @@ _PREAMBLE: Final = re.compile(
     r"\A(?:(?:Chunk ID|Wall time|Process exited with code|Process running with session ID|"
     r"Original token count|Exit code|Total output lines)[^\n]*\n)+Output:\n"
 )
+_RUNNING: Final = re.compile(r"^Process running with session ID (\d{1,20})$", re.MULTILINE)
 _EXIT: Final = re.compile(r"^(?:Exit code:|Process exited with code) (-?\d{1,10})$", re.MULTILINE)
 _WALL: Final = re.compile(r"^Wall time: (\d{1,7}(?:\.\d{1,9})?) seconds$", re.MULTILINE)
 
@@ -67,6 +68,7 @@ class Codex(Reader):
         self._events_speak = False
         self._held: _Held | None = None
         self._requests: dict[str, _Request] = {}
+        self._running: dict[str, str] = {}  # number of a process: its command
         self._last_ms = self.place.changed_ms
 
     def look(self, record: Json) -> bool:
@@ -204,9 +206,24 @@ class Codex(Reader):
         request = self._requests.pop(call_id, None)
         said, failed, took = _outcome(payload.get("output"))
         name, given = (request.name, request.input) if request else ("tool", None)
+        name, given = self._continued(name, given, payload.get("output"))
         call = Call(name, given, None if failed and not said else said, failed)
         origins = [request.origin, origin] if request else [origin]
         return self._used(origins, call, Used(call_id, took, bool(failed)))
+
+    def _continued(self, name: str, given: object, output: object) -> tuple[str, object]:
+        """A call that waits for an earlier command, in terms of that command."""
+        if not isinstance(given, dict):
+            return name, given
+        if name == "write_stdin" and (command := self._running.get(str(given.get("session_id")))):
+            rest = {key: value for key, value in given.items() if key != "session_id"}
+            return name, {"command": f"{command} (continued)", **rest}
+        command = given.get("cmd", given.get("command"))
+        running = _RUNNING.search(output[:500]) if isinstance(output, str) else None
+        if running and isinstance(command, str):
+            self._running[running[1]] = command
+        shown = {k: v for k, v in given.items() if k != "workdir" or v != self._cwd}
+        return name, shown
 
     def _used(self, origins: list[Origin], call: Call, use: Used) -> list[Event]:
         source = self._source(origins)
