@@ -4,6 +4,7 @@ They have Claude Code's common fields and an ISO ``timestamp``. AfterAgent repea
 is taken from BeforeAgent alone.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -12,6 +13,15 @@ from memoryd.domain.capture.build import Source, Used
 from memoryd.domain.capture.render import Call, value_text
 from memoryd.domain.capture.shape import Json, Received, number, required, text, time_ms
 from memoryd.domain.event import Event, EventType
+
+_SHELL: Final = re.compile(
+    r"\A(?:Command: (?:(?!\nDirectory: ).)*\n)?Directory: [^\n]*\n(?:Stdout|Output): ", re.DOTALL
+)
+_FOOTER: Final = re.compile(
+    r"(?:Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*"
+    r"|(?:Stderr|Error): (?:\(none\)|\(empty\))"
+)
+_CODE: Final = "Exit Code: "
 
 
 def from_hook(received: Received, event: str, payload: Json) -> list[Event]:
@@ -38,9 +48,30 @@ def _tool_used(source: Source, payload: Json) -> list[Event]:
         output = response.get("llmContent")
         if output in (None, "", []):
             output = response.get("returnDisplay")
+    if isinstance(output, str):
+        output, code = shell_output(output)
+        error = error or code
     call = Call(required(payload, "tool_name"), payload.get("tool_input"), output, error)
     use = Used(text(payload, "tool_use_id"), number(payload, "duration_ms"), bool(error))
     return build.used(source, call, use)
+
+
+def shell_output(said: str) -> tuple[str, str]:
+    """What a command printed and how it failed, without the form that Gemini fills in."""
+    head = _SHELL.match(said)
+    if head is None:
+        return said, ""
+    body, code = said[head.end() :].rstrip(), ""
+    while True:
+        rest, _, line = body.rpartition("\n")
+        if not _FOOTER.fullmatch(line):
+            break
+        if line.startswith(_CODE):
+            code = line.removeprefix(_CODE).strip()
+        body = rest
+    failed = code.lstrip("-").isdecimal() and code != "0"
+    shown = "" if body.strip() in ("(empty)", "(none)") else body
+    return shown, f"exit code {code}" if failed else ""
 
 
 _HANDLERS: Final[Mapping[str, Callable[[Source, Json], list[Event]]]] = {

@@ -26,13 +26,16 @@ T is a date or time (2026-01-31, 2026-01-31T14:30), a span back from now (90s, 2
 today, yesterday, or milliseconds since 1970. --until with a day means the end of that day."""
 
 
-class _Time(click.ParamType[int]):
+class Time(click.ParamType[int]):
+    """A point in time on the command line; a whole day means its begin, or its end."""
+
     name = "time"
 
     def __init__(self, *, end: bool) -> None:
         self._end = end
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The moment in milliseconds; fails as click does if it is none."""
         if isinstance(value, int):
             return value
         try:
@@ -42,8 +45,8 @@ class _Time(click.ParamType[int]):
 
 
 @click.command(epilog=_HELP)
-@click.option("--since", type=_Time(end=False), default=0, metavar="T", help="Only from T on.")
-@click.option("--until", type=_Time(end=True), default=None, metavar="T", help="Only up to T.")
+@click.option("--since", type=Time(end=False), default=0, metavar="T", help="Only from T on.")
+@click.option("--until", type=Time(end=True), default=None, metavar="T", help="Only up to T.")
 @click.option("--session", default="", metavar="S", help="Only events of this session.")
 @click.option("--agent", default="", metavar="A", help="Only events of this agent.")
 @click.option(

@@ -18,8 +18,10 @@ from memoryd.edges.cli.output import Output, common, warn
 _COMMANDS: Final = {
     "agents": "sessions",
     "config": "config",
+    "coverage": "coverage",
     "event": "events",
     "events": "events",
+    "import": "import_",
     "ingest": "ingest",
     "service": "service",
     "sessions": "sessions",
@@ -57,7 +59,9 @@ class Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module = importlib.import_module(f"memoryd.edges.cli.{_COMMANDS[cmd_name]}")
-        command: click.Command = getattr(module, cmd_name)
+        # a command whose name is a word of Python's own bears the name of its module
+        name = cmd_name if hasattr(module, cmd_name) else _COMMANDS[cmd_name]
+        command: click.Command = getattr(module, name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 
 from memoryd.domain.capture import build, harness
 from memoryd.domain.capture.build import Source, Used
+from memoryd.domain.capture.gemini import shell_output
 from memoryd.domain.capture.render import Call, content_text, value_text
 from memoryd.domain.capture.shape import Json, items, obj, sub, text, time_ms
 from memoryd.domain.capture.transcripts.ledger import Origin, Reader
@@ -102,11 +103,12 @@ class Gemini(Reader):
     def _call(self, origin: Origin, source: Source, entry: Json) -> list[Event]:
         status = text(entry, "status")
         said = _said(entry)
+        said, code = shell_output(said)
         failed = status in _FAILED
         name = text(entry, "name") or "tool"
-        call = Call(name, entry.get("args"), None if failed else said, said if failed else "")
+        call = Call(name, entry.get("args"), None if failed else said, said if failed else code)
         at = source._replace(time_ms=time_ms(entry, "timestamp", source.time_ms))
-        use = Used(text(entry, "id"), None, failed)
+        use = Used(text(entry, "id"), None, failed or bool(code))
         event_id = self.event_id(at.time_ms, at.session_id, origin.id, name, said)
         return self.emit([origin], lambda: build.used(at, call, use, event_id))
 
