@@ -21,6 +21,7 @@ _FOOTER: Final = re.compile(
     r"(?:Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*"
     r"|(?:Stderr|Error): (?:\(none\)|\(empty\))"
 )
+_FOOTERS: Final = 6
 _CODE: Final = "Exit Code: "
 
 
@@ -62,8 +63,8 @@ def shell_output(said: str) -> tuple[str, str]:
     if head is None:
         return said, ""
     body, code = said[head.end() :].rstrip(), ""
-    while True:
-        rest, _, line = body.rpartition("\n")
+    for _ in range(_FOOTERS):
+        rest, _newline, line = body.rpartition("\n")
         if not _FOOTER.fullmatch(line):
             break
         if line.startswith(_CODE):

@@ -13,7 +13,7 @@ from memoryd.domain.capture.build import Source, Used
 from memoryd.domain.capture.render import Call, content_text, unnumbered
 from memoryd.domain.capture.shape import Json, flag, items, obj, sub, text, time_ms
 from memoryd.domain.capture.transcripts.ledger import Origin, Reader
-from memoryd.domain.event import Event, EventType
+from memoryd.domain.event import EventType
 
 _KNOWN: Final = frozenset(
     (
@@ -69,8 +69,8 @@ class ClaudeCode(Reader):
         self._speech: _Speech | None = None
         self._last_ms = self.place.changed_ms
 
-    def take(self, number: int, record: Json) -> list[Event]:
-        """The events that are complete with this record."""
+    def take(self, number: int, record: Json) -> bool:
+        """Emit what is complete with this record; whether it tells something."""
         kind = text(record, "type")
         speaks = self._SPEAKERS.get(kind)
         if speaks is None:
@@ -83,15 +83,15 @@ class ClaudeCode(Reader):
             self.seen.add(moment)
         return speaks(self, origin, record)
 
-    def finish(self) -> list[Event]:
+    def finish(self) -> None:
         """The last message; calls that never came to an end are left out."""
         for request in self._requests.values():
             self.skip(request.origin.number, "tool call without a result")
-        return self._flush()
+        self._flush()
 
     # --- records
 
-    def _assistant(self, origin: Origin, record: Json) -> list[Event]:
+    def _assistant(self, origin: Origin, record: Json) -> bool:
         message = obj(record.get("message"), "message")
         source = self._source(record, text(message, "model"))
         blocks, texts, calls = _blocks(message), [], 0
@@ -107,54 +107,52 @@ class ClaudeCode(Reader):
         if source.metadata["model"] == "<synthetic>" and not flag(record, "isApiErrorMessage"):
             return self.skip(origin.number, "synthetic reply")
         if not texts:
-            return [] if calls else self.skip(origin.number, "thinking" if blocks else "no words")
+            return calls > 0 or self.skip(origin.number, "thinking" if blocks else "no words")
         message_id = text(message, "id") or origin.id
         speech = self._speech
         if speech is not None and speech.message_id == message_id:
             speech.origins.append(origin)
             speech.texts.extend(texts)
-            return []
-        before = self._flush()
+            return True
         failed = flag(record, "isApiErrorMessage")
+        self._flush()
         self._speech = _Speech(message_id, source, [origin], texts, failed, source.time_ms)
-        return before
+        return True
 
-    def _user(self, origin: Origin, record: Json) -> list[Event]:
+    def _user(self, origin: Origin, record: Json) -> bool:
         message = obj(record.get("message"), "message")
         source = self._source(record)
-        events, texts, results = [], [], 0
+        told, texts, results = False, [], 0
         for block in _blocks(message):
             if block.get("type") == "tool_result":
-                events += self._result(origin, source, block, record.get("toolUseResult"))
+                told |= self._result(origin, source, block, record.get("toolUseResult"))
                 results += 1
             else:
                 texts.append(content_text([block]))
         if flag(record, "isMeta") and not results:
             return self.skip(origin.number, "meta")
-        return events + self._prompt(origin, source, record, texts)
+        return self._prompt(origin, source, record, texts) or told
 
-    def _prompt(
-        self, origin: Origin, source: Source, record: Json, texts: list[str]
-    ) -> list[Event]:
+    def _prompt(self, origin: Origin, source: Source, record: Json, texts: list[str]) -> bool:
         whole = "\n\n".join(texts)
         event_id = self.event_id(source.time_ms, origin.id)
         marked = self.marked(source, [origin])
         if flag(record, "isCompactSummary") or harness.is_compaction(whole):
             make = lambda: build.compaction(marked, harness.strip_ours(whole), event_id)  # noqa: E731
-            return self._flush() + self.emit([origin], make)
+            self._flush()
+            return self.emit([origin], make)
         found = [harness.words(part) for part in texts]
         words = "\n\n".join(part.text for part in found if part.text)
         if not words:
             reasons = [part.reason for part in found if part.reason]
             return self.skip(origin.number, reasons[0] if reasons else "no words")
         type_ = EventType.SUBAGENT_START if source.metadata["subagent"] else EventType.USER_MESSAGE
-        return self._flush() + self.emit(
-            [origin], lambda: build.said(marked, type_, words, event_id=event_id)
-        )
+        self._flush()
+        return self.emit([origin], lambda: build.said(marked, type_, words, event_id=event_id))
 
-    def _result(self, origin: Origin, source: Source, block: Json, detail: object) -> list[Event]:
+    def _result(self, origin: Origin, source: Source, block: Json, detail: object) -> bool:
         use_id = text(block, "tool_use_id")
-        request = self._requests.pop(use_id, None)
+        request = self._requests.get(use_id)
         origins = [origin] if request is None else [request.origin, origin]
         failed = flag(block, "is_error")
         content = block.get("content")
@@ -171,9 +169,10 @@ class ClaudeCode(Reader):
         marked = self.marked(source, origins)
         event_id = self.event_id(source.time_ms, origin.id)
         use = Used(use_id, _duration(detail), failed)
+        self._requests.pop(use_id, None)
         return self.emit(origins, lambda: build.used(marked, call, use, event_id))
 
-    def _attachment(self, origin: Origin, record: Json) -> list[Event]:
+    def _attachment(self, origin: Origin, record: Json) -> bool:
         """Words that a person typed while the agent was at work are kept as an attachment."""
         attachment = sub(record, "attachment")
         kind = text(attachment, "type")
@@ -182,7 +181,7 @@ class ClaudeCode(Reader):
         source = self._source(record)
         return self._prompt(origin, source, record, [content_text(attachment.get("prompt"))])
 
-    _SPEAKERS: ClassVar[Mapping[str, Callable[["ClaudeCode", Origin, Json], list[Event]]]] = {
+    _SPEAKERS: ClassVar[Mapping[str, Callable[["ClaudeCode", Origin, Json], bool]]] = {
         "assistant": _assistant,
         "user": _user,
         "attachment": _attachment,
@@ -190,10 +189,10 @@ class ClaudeCode(Reader):
 
     # --- parts
 
-    def _flush(self) -> list[Event]:
+    def _flush(self) -> bool:
         speech, self._speech = self._speech, None
         if speech is None:
-            return []
+            return False
         source = speech.source
         event_id = self.event_id(source.time_ms, speech.origins[0].id)
         marked = self.marked(source, speech.origins)._replace(time_ms=speech.time_ms)

@@ -14,7 +14,7 @@ from memoryd.domain.capture.build import Source, Used
 from memoryd.domain.capture.render import Call, content_text, value_text
 from memoryd.domain.capture.shape import Json, sub, text, time_ms
 from memoryd.domain.capture.transcripts.ledger import Origin, Reader
-from memoryd.domain.event import Event, EventType
+from memoryd.domain.event import EventType
 
 _SPOKEN: Final = {"user_message": "user", "agent_message": "assistant"}
 _CALLS: Final = ("function_call", "custom_tool_call", "local_shell_call")
@@ -77,8 +77,8 @@ class Codex(Reader):
             self._events_speak = text(sub(record, "payload"), "type") in _SPOKEN
         return self._events_speak
 
-    def take(self, number: int, record: Json) -> list[Event]:
-        """The events that are complete with this record."""
+    def take(self, number: int, record: Json) -> bool:
+        """Emit what is complete with this record; whether it tells something."""
         origin = Origin(number, f"line {number}")
         self._last_ms = time_ms(record, "timestamp", self._last_ms)
         kind, payload = text(record, "type"), sub(record, "payload")
@@ -97,15 +97,15 @@ class Codex(Reader):
             return self._compacted(origin, payload)
         return self.skip(number, f"unknown type: {kind}" if kind else "record without a type")
 
-    def finish(self) -> list[Event]:
+    def finish(self) -> None:
         """The last words; calls that never came to an end are left out."""
         for request in self._requests.values():
             self.skip(request.origin.number, "tool call without a result")
-        return self._release()
+        self._release()
 
     # --- records
 
-    def _meta(self, origin: Origin, payload: Json) -> list[Event]:
+    def _meta(self, origin: Origin, payload: Json) -> bool:
         if self._session:
             return self.skip(origin.number, "session_meta of a replayed session")
         self._session = text(payload, "id")
@@ -122,7 +122,7 @@ class Codex(Reader):
         event_id = self.event_id(started, self._session or self.place.name, "start")
         return self.emit([origin], lambda: build.said(source, type_, words, event_id=event_id))
 
-    def _event(self, origin: Origin, payload: Json) -> list[Event]:
+    def _event(self, origin: Origin, payload: Json) -> bool:
         kind = text(payload, "type")
         if kind in _SPOKEN:
             return self._spoken(origin, _SPOKEN[kind], text(payload, "message"), from_event=True)
@@ -132,7 +132,7 @@ class Codex(Reader):
             return self.skip(origin.number, f"{kind}: the call itself tells it")
         return self.skip(origin.number, kind or "event without a type")
 
-    def _item(self, origin: Origin, payload: Json) -> list[Event]:
+    def _item(self, origin: Origin, payload: Json) -> bool:
         kind = text(payload, "type")
         if kind == "message":
             role = text(payload, "role")
@@ -144,7 +144,7 @@ class Codex(Reader):
             given = payload.get("arguments", payload.get("input", payload.get("action")))
             request = _Request(origin, text(payload, "name") or "shell", _decoded(given))
             self._requests[text(payload, "call_id") or origin.id] = request
-            return []
+            return True
         if kind in _RESULTS:
             return self._result(origin, payload)
         if kind == "web_search_call":
@@ -153,19 +153,18 @@ class Codex(Reader):
             return self._used([origin], call, use)
         return self.skip(origin.number, kind or "item without a type")
 
-    def _compacted(self, origin: Origin, payload: Json) -> list[Event]:
+    def _compacted(self, origin: Origin, payload: Json) -> bool:
         summary = text(payload, "message")
         if not summary.strip():
             return self.skip(origin.number, "compaction without a summary")
         source = self._source([origin])
         event_id = self.event_id(source.time_ms, source.session_id, origin.id)
-        return self._release() + self.emit(
-            [origin], lambda: build.compaction(source, summary, event_id)
-        )
+        self._release()
+        return self.emit([origin], lambda: build.compaction(source, summary, event_id))
 
     # --- words
 
-    def _spoken(self, origin: Origin, role: str, raw: str, *, from_event: bool) -> list[Event]:
+    def _spoken(self, origin: Origin, role: str, raw: str, *, from_event: bool) -> bool:
         if role == "user" and harness.is_compaction(raw):
             return self.skip(origin.number, "summary for the model")
         found = harness.words(raw) if role == "user" else harness.Words(harness.strip_ours(raw), "")
@@ -181,15 +180,15 @@ class Codex(Reader):
             held.origins.append(origin)
             self._held = held._replace(from_event=True)
             return self._release()
-        before = self._release()
+        self._release()
         source = self._source([])
         self._held = _Held(role, found.text, [origin], source, from_event)
-        return before
+        return True
 
-    def _release(self) -> list[Event]:
+    def _release(self) -> bool:
         held, self._held = self._held, None
         if held is None:
-            return []
+            return False
         if self._events_speak and not held.from_event:
             reason = "context for the model" if held.role == "user" else "repeats an event"
             return self.skip(held.origins[0].number, reason)
@@ -201,14 +200,15 @@ class Codex(Reader):
 
     # --- calls
 
-    def _result(self, origin: Origin, payload: Json) -> list[Event]:
+    def _result(self, origin: Origin, payload: Json) -> bool:
         call_id = text(payload, "call_id")
-        request = self._requests.pop(call_id, None)
+        request = self._requests.get(call_id)
         said, failed, took = _outcome(payload.get("output"))
         name, given = (request.name, request.input) if request else ("tool", None)
         name, given = self._continued(name, given, payload.get("output"))
         call = Call(name, given, None if failed and not said else said, failed)
         origins = [request.origin, origin] if request else [origin]
+        self._requests.pop(call_id, None)
         return self._used(origins, call, Used(call_id, took, bool(failed)))
 
     def _continued(self, name: str, given: object, output: object) -> tuple[str, object]:
@@ -225,7 +225,7 @@ class Codex(Reader):
         shown = {k: v for k, v in given.items() if k != "workdir" or v != self._cwd}
         return name, shown
 
-    def _used(self, origins: list[Origin], call: Call, use: Used) -> list[Event]:
+    def _used(self, origins: list[Origin], call: Call, use: Used) -> bool:
         source = self._source(origins)
         event_id = self.event_id(source.time_ms, source.session_id, origins[0].id)
         return self.emit(origins, lambda: build.used(source, call, use, event_id))

@@ -12,7 +12,7 @@ from memoryd.domain.capture.copilot import arguments
 from memoryd.domain.capture.render import Call, value_text
 from memoryd.domain.capture.shape import Json, sub, text, time_ms
 from memoryd.domain.capture.transcripts.ledger import Origin, Reader
-from memoryd.domain.event import Event, EventType
+from memoryd.domain.event import EventType
 
 _NOTICES: Final = {
     "session.start": ("Session started", EventType.SESSION_START),
@@ -44,8 +44,8 @@ class Copilot(Reader):
         self._last_ms = self.place.changed_ms
         self._requests: dict[str, _Request] = {}
 
-    def take(self, number: int, record: Json) -> list[Event]:
-        """The events that are complete with this record."""
+    def take(self, number: int, record: Json) -> bool:
+        """Emit what is complete with this record; whether it tells something."""
         origin = Origin(number, text(record, "id") or f"line {number}")
         if text(record, "id"):
             if origin.id in self.seen:
@@ -61,18 +61,17 @@ class Copilot(Reader):
             name = text(data, "toolName") or "tool"
             request = _Request(origin, name, arguments(data.get("arguments")), self._last_ms)
             self._requests[text(data, "toolCallId") or origin.id] = request
-            return []
+            return True
         if kind == "tool.execution_complete":
             return self._result(origin, source, data)
         return self._said(origin, source, kind, data)
 
-    def finish(self) -> list[Event]:
+    def finish(self) -> None:
         """Calls that never came to an end are left out."""
         for request in self._requests.values():
             self.skip(request.origin.number, "tool call without a result")
-        return []
 
-    def _said(self, origin: Origin, source: Source, kind: str, data: Json) -> list[Event]:
+    def _said(self, origin: Origin, source: Source, kind: str, data: Json) -> bool:
         event_id = self.event_id(source.time_ms, source.session_id, origin.id)
         words, reason, type_ = _words(kind, data)
         if kind == "session.compaction_complete" and words.strip():
@@ -89,9 +88,9 @@ class Copilot(Reader):
             [origin], lambda: build.said(source, type_, words, more, event_id=event_id)
         )
 
-    def _result(self, origin: Origin, source: Source, data: Json) -> list[Event]:
+    def _result(self, origin: Origin, source: Source, data: Json) -> bool:
         call_id = text(data, "toolCallId")
-        request = self._requests.pop(call_id, None)
+        request = self._requests.get(call_id)
         failed = data.get("success") is False
         error = data.get("error")
         reason = text(error, "message") if isinstance(error, dict) else value_text(error)
@@ -106,6 +105,7 @@ class Copilot(Reader):
         took = self._last_ms - request.time_ms if request else None
         marked = self.marked(source, origins)
         event_id = self.event_id(source.time_ms, source.session_id, origin.id)
+        self._requests.pop(call_id, None)
         return self.emit(
             origins, lambda: build.used(marked, call, Used(call_id, took, failed), event_id)
         )

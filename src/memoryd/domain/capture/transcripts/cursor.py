@@ -11,7 +11,7 @@ from memoryd.domain.capture.build import Source, Used
 from memoryd.domain.capture.render import Call, content_text
 from memoryd.domain.capture.shape import Json, items, obj, sub, text, time_ms
 from memoryd.domain.capture.transcripts.ledger import Origin, Reader
-from memoryd.domain.event import Event, EventType
+from memoryd.domain.event import EventType
 
 
 class Cursor(Reader):
@@ -19,8 +19,8 @@ class Cursor(Reader):
 
     agent: ClassVar[str] = "cursor"
 
-    def take(self, number: int, record: Json) -> list[Event]:
-        """The events that are complete with this record."""
+    def take(self, number: int, record: Json) -> bool:
+        """Emit what is complete with this record; whether it tells something."""
         origin = Origin(number, f"line {number}")
         role, message = text(record, "role"), sub(record, "message")
         if role not in ("user", "assistant"):
@@ -33,16 +33,16 @@ class Cursor(Reader):
         )
         content = message.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else None
-        events, texts = [], []
+        told, texts = False, []
         for place, entry in enumerate(blocks or items(message, "content")):
             block = obj(entry, "content block")
             if block.get("type") == "tool_use":
-                events += self._call(origin, source, block, place)
+                told |= self._call(origin, source, block, place)
             else:
                 texts.append(content_text([block]))
-        return self._said(origin, source, role, "\n\n".join(filter(None, texts))) + events
+        return self._said(origin, source, role, "\n\n".join(filter(None, texts))) or told
 
-    def _said(self, origin: Origin, source: Source, role: str, raw: str) -> list[Event]:
+    def _said(self, origin: Origin, source: Source, role: str, raw: str) -> bool:
         spoken = role == "assistant"
         found = harness.Words(harness.strip_ours(raw), "") if spoken else harness.words(raw)
         if not found.text.strip():
@@ -51,7 +51,7 @@ class Cursor(Reader):
         event_id = self.event_id(0, source.session_id, origin.id)
         return self.emit([origin], lambda: build.said(source, type_, found.text, event_id=event_id))
 
-    def _call(self, origin: Origin, source: Source, block: Json, place: int) -> list[Event]:
+    def _call(self, origin: Origin, source: Source, block: Json, place: int) -> bool:
         call = Call(text(block, "name") or "tool", block.get("input"), None)
         event_id = self.event_id(0, source.session_id, origin.id, str(place))
         use = Used(text(block, "id"))

@@ -14,7 +14,7 @@ from memoryd.domain.capture.gemini import shell_output
 from memoryd.domain.capture.render import Call, content_text, value_text
 from memoryd.domain.capture.shape import Json, items, obj, sub, text, time_ms
 from memoryd.domain.capture.transcripts.ledger import Origin, Reader
-from memoryd.domain.event import Event, EventType
+from memoryd.domain.event import EventType
 
 _ABOUT: Final = {
     "$set": "change of metadata",
@@ -53,8 +53,8 @@ class Gemini(Reader):
             self._session = text(record, "sessionId")
         return False
 
-    def take(self, number: int, record: Json) -> list[Event]:
-        """The events that are complete with this record."""
+    def take(self, number: int, record: Json) -> bool:
+        """Emit what is complete with this record; whether it tells something."""
         message_id, kind = text(record, "id"), text(record, "type")
         if not message_id:
             reasons = (_ABOUT[field] for field in _ABOUT if field in record)
@@ -72,7 +72,7 @@ class Gemini(Reader):
             return self._reply(origin, source, record)
         return self.skip(number, f"message of type {kind}" if kind else "message without a type")
 
-    def _prompt(self, origin: Origin, source: Source, record: Json) -> list[Event]:
+    def _prompt(self, origin: Origin, source: Source, record: Json) -> bool:
         raw = content_text(record.get("content"))
         event_id = self.event_id(source.time_ms, source.session_id, origin.id)
         if harness.is_compaction(raw):
@@ -85,22 +85,20 @@ class Gemini(Reader):
             lambda: build.said(source, EventType.USER_MESSAGE, found.text, event_id=event_id),
         )
 
-    def _reply(self, origin: Origin, source: Source, record: Json) -> list[Event]:
+    def _reply(self, origin: Origin, source: Source, record: Json) -> bool:
         words = harness.strip_ours(content_text(record.get("content")))
         event_id = self.event_id(source.time_ms, source.session_id, origin.id)
-        events = []
+        told = False
         if words.strip():
             type_ = EventType.ASSISTANT_MESSAGE
-            events += self.emit(
-                [origin], lambda: build.said(source, type_, words, event_id=event_id)
-            )
+            told = self.emit([origin], lambda: build.said(source, type_, words, event_id=event_id))
         for entry in items(record, "toolCalls"):
-            events += self._call(origin, source, obj(entry, "tool call"))
-        if not events:
+            told |= self._call(origin, source, obj(entry, "tool call"))
+        if not told:
             self.skip(origin.number, "thoughts" if record.get("thoughts") else "no words")
-        return events
+        return told
 
-    def _call(self, origin: Origin, source: Source, entry: Json) -> list[Event]:
+    def _call(self, origin: Origin, source: Source, entry: Json) -> bool:
         status = text(entry, "status")
         said = _said(entry)
         said, code = shell_output(said)

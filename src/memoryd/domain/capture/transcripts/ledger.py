@@ -55,6 +55,7 @@ class Reader:
         self.seen = set() if seen is None else seen
         self._fates: dict[int, str] = {}
         self._records = 0
+        self._made: list[Event] = []
 
     # --- what a subclass says
 
@@ -62,13 +63,12 @@ class Reader:
         """Look ahead at a record; True if no more need be shown."""
         raise NotImplementedError
 
-    def take(self, number: int, record: Json) -> list[Event]:
-        """The events that are complete with this record. May raise InvalidInput."""
+    def take(self, number: int, record: Json) -> bool:
+        """Emit what is complete with this record; whether it tells something. May raise InvalidInput."""
         raise NotImplementedError
 
-    def finish(self) -> list[Event]:
-        """The events that were still waiting for a record."""
-        return []
+    def finish(self) -> None:
+        """Emit what was still waiting for a record, and skip what waited in vain."""
 
     # --- what its user calls
 
@@ -85,12 +85,12 @@ class Reader:
         """The events that are complete with this record."""
         self._records += 1
         try:
-            return self.take(number, obj(value, "record"))
+            self.take(number, obj(value, "record"))
         except InvalidInput as error:
             self._reject(number, str(error))
         except RecursionError:
             self._reject(number, "nested too deeply")
-        return []
+        return self._drain()
 
     def unreadable(self, number: int, reason: str) -> None:
         """Note a line that is no JSON."""
@@ -99,7 +99,8 @@ class Reader:
 
     def end(self) -> list[Event]:
         """The events that were still waiting; to be called once, behind the last record."""
-        return self.finish()
+        self.finish()
+        return self._drain()
 
     # --- the ledger
 
@@ -123,22 +124,23 @@ class Reader:
         """How many records have no fate: always 0 after `end`."""
         return self._records - len(self._fates)
 
-    def skip(self, number: int, reason: str) -> list[Event]:
-        """Note why a record gives no event, unless a part of it did; no events."""
+    def skip(self, number: int, reason: str) -> bool:
+        """Note why a record gives no event, unless a part of it did; False."""
         self._fates.setdefault(number, reason)
-        return []
+        return False
 
-    def emit(self, origins: Sequence[Origin], make: Callable[[], list[Event]]) -> list[Event]:
+    def emit(self, origins: Sequence[Origin], make: Callable[[], list[Event]]) -> bool:
         """Make events of records, and note that these records were used, or why not."""
         try:
-            events = make()
-        except InvalidInput as error:
+            self._made += make()
+        except (InvalidInput, RecursionError) as error:
+            reason = str(error) if isinstance(error, InvalidInput) else "nested too deeply"
             for origin in origins:
-                self._reject(origin.number, str(error))
-            return []
+                self._reject(origin.number, reason)
+            return False
         for origin in origins:
             self._fates[origin.number] = _USED
-        return events
+        return True
 
     def event_id(self, time_ms: int, *key: str) -> str:
         """The id of an event that follows from its record's identity, never from its words."""
@@ -152,6 +154,10 @@ class Reader:
         """The metadata that tells which records an event comes from."""
         source_ids = ",".join(origin.id for origin in origins)
         return {"source_ids": source_ids, "source_file": self.place.file}
+
+    def _drain(self) -> list[Event]:
+        made, self._made = self._made, []
+        return made
 
     def _reject(self, number: int, reason: str) -> None:
         self._fates.setdefault(number, "not readable")

@@ -14,7 +14,7 @@ from memoryd.domain.capture.render import Call, content_text, value_text
 from memoryd.domain.capture.shape import Json, flag, items, obj, sub, text, time_ms
 from memoryd.domain.capture.transcripts.ledger import Origin, Reader
 from memoryd.domain.errors import InvalidInput
-from memoryd.domain.event import Event, EventType
+from memoryd.domain.event import EventType
 
 _ENDED: Final = ("completed", "error")
 
@@ -32,26 +32,29 @@ class OpenCode(Reader):
         self._parts: list[Origin] = []
         self._texts: list[str] = []
 
-    def take(self, number: int, record: Json) -> list[Event]:
-        """The events that are complete with this record."""
+    def take(self, number: int, record: Json) -> bool:
+        """Emit what is complete with this record; whether it tells something."""
         table = text(record, "table")
         row = obj(record.get("row"), "row")
         origin = Origin(number, text(row, "id") or f"line {number}")
         if table in ("session", "session_v2"):
-            return self._flush() + self._session(origin, row)
+            self._flush()
+            return self._session(origin, row)
         if table == "message":
-            return self._flush() + self._open(origin, row)
+            self._flush()
+            return self._open(origin, row)
         if table == "part":
             return self._part(origin, row)
         if table == "session_message":
-            return self._flush() + self._second(origin, row)
+            self._flush()
+            return self._second(origin, row)
         return self.skip(number, f"table {table}" if table else "record without a table")
 
-    def finish(self) -> list[Event]:
+    def finish(self) -> None:
         """The last message."""
-        return self._flush()
+        self._flush()
 
-    def _session(self, origin: Origin, row: Json) -> list[Event]:
+    def _session(self, origin: Origin, row: Json) -> bool:
         session_id = text(row, "id")
         parent = text(row, "parent_id")
         self._sessions[session_id] = (text(row, "directory") or self.place.cwd, parent)
@@ -66,7 +69,7 @@ class OpenCode(Reader):
 
     # --- version 1: messages and parts
 
-    def _open(self, origin: Origin, row: Json) -> list[Event]:
+    def _open(self, origin: Origin, row: Json) -> bool:
         data = _data(row)
         at = time_ms(sub(data, "time"), "created", time_ms(row, "time_created", 0))
         session_id = text(row, "session_id") or text(data, "sessionID")
@@ -75,9 +78,9 @@ class OpenCode(Reader):
         self._message = data
         self._opened = (origin, source._replace(turn_id=text(data, "parentID") or origin.id))
         self._parts, self._texts = [], []
-        return []
+        return True
 
-    def _part(self, origin: Origin, row: Json) -> list[Event]:
+    def _part(self, origin: Origin, row: Json) -> bool:
         data = _data(row)
         kind = text(data, "type")
         if self._opened is None:
@@ -89,7 +92,7 @@ class OpenCode(Reader):
                 return self.skip(origin.number, "no words")
             self._texts.append(words)
             self._parts.append(origin)
-            return []
+            return True
         if kind == "tool":
             state = sub(data, "state")
             at = time_ms(sub(state, "time"), "end", source.time_ms)
@@ -102,20 +105,20 @@ class OpenCode(Reader):
             )
         return self.skip(origin.number, f"part: {kind}" if kind != "text" else "synthetic text")
 
-    def _flush(self) -> list[Event]:
+    def _flush(self) -> bool:
         opened, self._opened = self._opened, None
         if opened is None:
-            return []
+            return False
         message, source = opened
         raw = "\n\n".join(self._texts)
         return self._said([message, *self._parts], source, text(self._message, "role"), raw)
 
-    def _said(self, origins: list[Origin], source: Source, role: str, raw: str) -> list[Event]:
+    def _said(self, origins: list[Origin], source: Source, role: str, raw: str) -> bool:
         found = harness.words(raw) if role == "user" else harness.Words(harness.strip_ours(raw), "")
         if not found.text.strip():
             for origin in origins:
                 self.skip(origin.number, found.reason or "no words")
-            return []
+            return False
         source = self.marked(source, origins)
         event_id = self.event_id(source.time_ms, source.session_id, origins[0].id)
         if self._message.get("summary") is True or harness.is_compaction(raw):
@@ -125,7 +128,7 @@ class OpenCode(Reader):
 
     # --- version 2: messages that hold everything
 
-    def _second(self, origin: Origin, row: Json) -> list[Event]:
+    def _second(self, origin: Origin, row: Json) -> bool:
         data, kind = _data(row), text(row, "type")
         self._message = {}
         at = time_ms(sub(data, "time"), "created", time_ms(row, "time_created", 0))
@@ -149,27 +152,27 @@ class OpenCode(Reader):
             return self.emit([origin], lambda: build.compaction(source, summary, event_id))
         return self.skip(origin.number, f"message of type {kind}" if kind else "no type")
 
-    def _reply(self, origin: Origin, source: Source, data: Json) -> list[Event]:
-        events, texts = [], []
+    def _reply(self, origin: Origin, source: Source, data: Json) -> bool:
+        told, texts = False, []
         for entry in items(data, "content"):
             block = obj(entry, "content block")
             if block.get("type") == "tool":
                 state = sub(block, "state")
                 at = time_ms(sub(block, "time"), "completed", source.time_ms)
                 call = (text(block, "name"), text(block, "id"))
-                events += self._call([origin], source._replace(time_ms=at), call, state)
+                told |= self._call([origin], source._replace(time_ms=at), call, state)
             elif block.get("type") != "reasoning":
                 texts.append(content_text([block]))
         raw = "\n\n".join(filter(None, texts))
-        if not raw and events:
-            return events
-        return self._said([origin], source, "assistant", raw) + events
+        if not raw and told:
+            return True
+        return self._said([origin], source, "assistant", raw) or told
 
     # --- both
 
     def _call(
         self, origins: list[Origin], source: Source, called: tuple[str, str], state: Json
-    ) -> list[Event]:
+    ) -> bool:
         status = text(state, "status")
         if status not in _ENDED:
             return self.skip(origins[-1].number, "tool call without a result")
