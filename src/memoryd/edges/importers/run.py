@@ -89,6 +89,7 @@ class Run:
         self._options = options
         self._watch = watch
         self._seen: dict[str, set[str]] = {}
+        self._homes: dict[tuple[str, str], str] = {}
         self._pairings: OrderedDict[tuple[str, str], Pairing] = OrderedDict()
         self._batches: dict[str, list[dict[str, Any]]] = {}
         self._sizes: Counter[str] = Counter()
@@ -132,14 +133,18 @@ class Run:
 
     def _event(self, event: Event, account: Account) -> None:
         only = self._options.only
+        # a conversation belongs to the directory that it began in, wherever its agent goes
+        session = (event.agent, event.session_id)
+        home = self._homes.get(session) or event.metadata.get("cwd", "")
+        self._homes[session] = home
         if event.time_ms < self._options.since_ms:
             account.earlier += 1
             return
-        if only is not None and (event.agent, event.session_id) not in only:
+        if only is not None and session not in only:
             return
         if event.type == EventType.USER_MESSAGE:
             account.turns += 1
-        destination, project = self._routes.of(event.metadata.get("cwd", ""))
+        destination, project = self._routes.of(home)
         pairing = self._pairing(destination, event.session_id)
         held = pairing is not None and pairing.take(event)
         self._watch(Seen(event, destination, held))
