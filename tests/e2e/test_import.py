@@ -186,6 +186,13 @@ def test_each_conversation_goes_to_its_project(home: House) -> None:
     assert memory(home, "events", "--session", "s-2")[0]["project"].startswith("other-")
 
 
+def test_a_project_that_is_gone_is_named(home: House) -> None:
+    """A directory that is not there cannot have a daemon: the remedy is another."""
+    write(home, "s-1", [claude(1, "user", "Hi")], cwd="/gone/for/good")
+    (report,) = memory(home, "import", code=3)
+    assert "--project-map" in report["projects"][0]["problem"]
+
+
 def test_a_moved_project_is_found_by_its_map(home: House) -> None:
     """The map says where a directory is now, also for what lies below it."""
     os.mkdir(f"{home.project}/.git")

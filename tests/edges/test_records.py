@@ -180,3 +180,12 @@ def test_a_bad_project_map_is_refused(tmp_path: Any) -> None:
             file.write(text)
         with pytest.raises(ValueError, match=r"map\.json"):
             read_map(path)
+
+
+def test_a_directory_gives_only_what_is_of_the_agent(tmp_path: Any) -> None:
+    """Other JSON beside the transcripts is left out; a file that is named is believed."""
+    own = write(f"{tmp_path}/a/t.jsonl", TRANSCRIPTS["claude-code"])
+    odd = write(f"{tmp_path}/a/package.json", [{"name": "x"}])
+    found, strange = places.find(("claude-code",), f"{tmp_path}/a")
+    assert ([t.path for t in found], strange) == ([own], [odd])
+    assert [t.path for t in places.find(("claude-code",), odd)[0]] == [odd]

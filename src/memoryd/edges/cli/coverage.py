@@ -42,7 +42,7 @@ class Session:
         self.agent = agent
         self.session_id = session_id
         self.problem = ""
-        self._items: list[_Item] = []
+        self._items: dict[str, _Item] = {}
 
     def add(self, seen: "Seen") -> None:
         """Count an event of the transcript."""
@@ -54,12 +54,15 @@ class Session:
             kind = "tool" if kind == "tool" else ""
         self.problem = seen.destination.problem
         words = event.text[:_WORDS].partition("\n")[0]
-        self._items.append(_Item(event.time_ms, kind, seen.held, words))
+        # a conversation may lie in two files; what the first of them tells counts
+        item = _Item(event.time_ms, kind, seen.held, words)
+        self._items.setdefault(event.event_id, item)
 
     def turns(self) -> tuple[int, int, list[_Item]]:
         """How many turns are captured, how many there are, and what is missing."""
         turns: list[list[_Item]] = []
-        for item in sorted(self._items, key=lambda item: item.time_ms):
+        told = [item for item in self._items.values() if item.kind]
+        for item in sorted(told, key=lambda item: item.time_ms):
             if item.kind == "prompt" or not turns:
                 turns.append([])
             turns[-1].append(item)

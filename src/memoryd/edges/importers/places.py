@@ -18,6 +18,7 @@ AGENTS: Final = tuple(READERS)
 _SNIFFED: Final = 50
 _ENDINGS: Final = (".jsonl", ".jsonl.zst", ".json", ".db")
 _CLAUDE: Final = frozenset(("user", "assistant", "summary", "system", "progress", "attachment"))
+_CLAUDE_FIELDS: Final = frozenset(("uuid", "leafUuid", "sessionId"))
 _CLAUDE_ALONE: Final = frozenset(("file-history-snapshot", "queue-operation"))
 
 
@@ -66,8 +67,9 @@ def find(agents: Iterable[str], path: str = "") -> tuple[list[Transcript], list[
         return sorted(found, key=lambda t: (t.changed_ms, t.path)), []
     os.stat(path)
     found, strange = [], []
-    for file in _candidates(os.path.abspath(path)):
-        agent = wanted[0] if len(wanted) == 1 else guess(file)
+    path = os.path.abspath(path)
+    for file in _candidates(path):
+        agent = guess(file) or (wanted[0] if len(wanted) == 1 and file == path else "")
         if agent in wanted:
             found.append(_transcript(agent, file))
         elif not agent:
@@ -111,7 +113,7 @@ def _agent_of(record: Mapping[str, Any]) -> str:
         return "codex"
     if isinstance(kind, str) and isinstance(record.get("data"), dict) and "." in kind:
         return "copilot"
-    if kind in _CLAUDE_ALONE or (kind in _CLAUDE and {"uuid", "leafUuid"} & record.keys()):
+    if kind in _CLAUDE_ALONE or (kind in _CLAUDE and _CLAUDE_FIELDS & record.keys()):
         return "claude-code"
     return "cursor" if "role" in record and isinstance(record.get("message"), dict) else ""
 

@@ -13,7 +13,7 @@ from typing import IO, Any, Final, NamedTuple
 from urllib.parse import quote
 
 LINE_LIMIT: Final = 64 * 1024 * 1024
-FILE_LIMIT: Final = 512 * 1024 * 1024
+FILE_LIMIT: Final = 256 * 1024 * 1024
 
 _SESSION: Final = ("id", "parent_id", "directory", "title", "time_created")
 _MESSAGE: Final = ("id", "session_id", "time_created", "data")

@@ -92,8 +92,13 @@ class Routes:
         try:
             made.client = client.connect(directory, environ=environ)
         except (ClientError, config.ConfigError) as error:
-            start = f"`memoryd serve` in {settings.project_root or directory}"
-            made.problem = str(error).replace("`memoryd serve`", start)
+            root = settings.project_root or directory
+            made.problem = str(error).replace("`memoryd serve`", f"`memoryd serve` in {root}")
+            if not os.path.isdir(root):
+                made.problem = (
+                    f"{root} is not on this machine: say where it is now with --project-map, or "
+                    "take all with --into-this-project"
+                )
         return made
 
 
