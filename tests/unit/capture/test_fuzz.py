@@ -79,7 +79,7 @@ def test_any_json_is_taken_or_refused(agent: str, event: str, payload: Any) -> N
     hooked(agent, event, payload)
 
 
-@settings(QUIET, max_examples=500)
+@settings(QUIET, max_examples=200)
 @given(st.data())
 def test_payloads_with_one_wrong_field_are_taken_or_refused(data: st.DataObject) -> None:
     """A true payload with anything in one of its places does, too."""
@@ -95,7 +95,7 @@ def test_any_records_are_accounted_for(agent: str, records: list[Any]) -> None:
     imported(agent, records)
 
 
-@settings(QUIET, max_examples=500)
+@settings(QUIET, max_examples=200)
 @given(st.data())
 def test_transcripts_with_wrong_fields_are_accounted_for(data: st.DataObject) -> None:
     """A true transcript with anything in some of its places does, too."""

@@ -156,4 +156,8 @@ def _bounded(metadata: Mapping[str, str]) -> dict[str, str]:
 
 def _unicode(text: str) -> str:
     """The text with lone surrogates, which JSON can hold and UTF-8 cannot, replaced."""
-    return text if text.isascii() else text.translate(_SURROGATES)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.translate(_SURROGATES)
+    return text

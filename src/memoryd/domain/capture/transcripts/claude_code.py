@@ -6,13 +6,13 @@ files: a ``uuid`` counts once.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from memoryd.domain.capture import build, harness
 from memoryd.domain.capture.build import Source, Used
 from memoryd.domain.capture.render import Call, content_text, unnumbered
 from memoryd.domain.capture.shape import Json, flag, items, obj, sub, text, time_ms
-from memoryd.domain.capture.transcripts.ledger import Origin, Reader
+from memoryd.domain.capture.transcripts.ledger import Origin, Place, Reader
 from memoryd.domain.event import EventType
 
 _KNOWN: Final = frozenset(
@@ -63,8 +63,8 @@ class ClaudeCode(Reader):
 
     agent: ClassVar[str] = "claude-code"
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, place: Place, seen: set[str] | None = None) -> None:
+        super().__init__(place, seen)
         self._requests: dict[str, _Request] = {}
         self._speech: _Speech | None = None
         self._last_ms = self.place.changed_ms

@@ -7,13 +7,13 @@ without such events (of an early version) is read from its items.
 
 import json
 import re
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from memoryd.domain.capture import build, harness
 from memoryd.domain.capture.build import Source, Used
 from memoryd.domain.capture.render import Call, content_text, value_text
 from memoryd.domain.capture.shape import Json, sub, text, time_ms
-from memoryd.domain.capture.transcripts.ledger import Origin, Reader
+from memoryd.domain.capture.transcripts.ledger import Origin, Place, Reader
 from memoryd.domain.event import EventType
 
 _SPOKEN: Final = {"user_message": "user", "agent_message": "assistant"}
@@ -60,8 +60,8 @@ class Codex(Reader):
     agent: ClassVar[str] = "codex"
     surveys: ClassVar[bool] = True
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, place: Place, seen: set[str] | None = None) -> None:
+        super().__init__(place, seen)
         self._session = ""
         self._cwd = self.place.cwd
         self._turn = self._model = self._subagent = self._branch = ""

@@ -4,14 +4,14 @@ Lines of ``{type, id, parentId, timestamp, data}``. A call's begin and end make 
 assistant's message may hold words, requests for tools, or both.
 """
 
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from memoryd.domain.capture import build, harness
 from memoryd.domain.capture.build import Source, Used
 from memoryd.domain.capture.copilot import arguments
 from memoryd.domain.capture.render import Call, value_text
 from memoryd.domain.capture.shape import Json, sub, text, time_ms
-from memoryd.domain.capture.transcripts.ledger import Origin, Reader
+from memoryd.domain.capture.transcripts.ledger import Origin, Place, Reader
 from memoryd.domain.event import EventType
 
 _NOTICES: Final = {
@@ -37,8 +37,8 @@ class Copilot(Reader):
 
     agent: ClassVar[str] = "copilot"
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, place: Place, seen: set[str] | None = None) -> None:
+        super().__init__(place, seen)
         self._session = self.place.name
         self._cwd = self.place.cwd
         self._last_ms = self.place.changed_ms

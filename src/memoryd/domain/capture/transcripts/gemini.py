@@ -6,14 +6,14 @@ stand in the end is found by a survey, so that a long chat need not be held in m
 versions keep one JSON object with ``messages``: its reader feeds those as records.
 """
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from memoryd.domain.capture import build, harness
 from memoryd.domain.capture.build import Source, Used
 from memoryd.domain.capture.gemini import shell_output
 from memoryd.domain.capture.render import Call, content_text, value_text
 from memoryd.domain.capture.shape import Json, items, obj, sub, text, time_ms
-from memoryd.domain.capture.transcripts.ledger import Origin, Reader
+from memoryd.domain.capture.transcripts.ledger import Origin, Place, Reader
 from memoryd.domain.event import EventType
 
 _ABOUT: Final = {
@@ -31,8 +31,8 @@ class Gemini(Reader):
     agent: ClassVar[str] = "gemini"
     surveys: ClassVar[bool] = True
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, place: Place, seen: set[str] | None = None) -> None:
+        super().__init__(place, seen)
         self._session = ""
         self._last_ms = self.place.changed_ms
         self._standing: dict[str, int] = {}  # id of a message: its last version

@@ -6,13 +6,13 @@ files gives them: sessions first, then each message, followed by its parts. Vers
 """
 
 import json
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from memoryd.domain.capture import build, harness
 from memoryd.domain.capture.build import Source, Used
 from memoryd.domain.capture.render import Call, content_text, value_text
 from memoryd.domain.capture.shape import Json, flag, items, obj, sub, text, time_ms
-from memoryd.domain.capture.transcripts.ledger import Origin, Reader
+from memoryd.domain.capture.transcripts.ledger import Origin, Place, Reader
 from memoryd.domain.errors import InvalidInput
 from memoryd.domain.event import EventType
 
@@ -24,8 +24,8 @@ class OpenCode(Reader):
 
     agent: ClassVar[str] = "opencode"
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, place: Place, seen: set[str] | None = None) -> None:
+        super().__init__(place, seen)
         self._sessions: dict[str, tuple[str, str]] = {}  # id: directory, parent
         self._message: Json = {}
         self._opened: tuple[Origin, Source] | None = None
