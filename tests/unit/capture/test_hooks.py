@@ -175,3 +175,17 @@ def test_a_subagents_session_is_marked() -> None:
     (made,) = events("opencode", "", payload)
     assert made.type == EventType.SUBAGENT_START
     assert made.metadata["parent_session"] == "s-0"
+
+
+@pytest.mark.parametrize(("agent", "event", "payload"), PAYLOADS)
+def test_our_own_block_never_comes_back(agent: str, event: str, payload: dict[str, Any]) -> None:
+    """What memoryd injected is not stored again, whichever field it stands in."""
+    block = "<memoryd-context>old</memoryd-context>"
+
+    def with_block(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: with_block(inner) for key, inner in value.items()}
+        return f"{value}{block}" if value in ("Fixed.", "ok", "Two.", "gone", "may I?") else value
+
+    plain = [made.text for made in events(agent, event, payload)]
+    assert [made.text for made in events(agent, event, with_block(payload))] == plain

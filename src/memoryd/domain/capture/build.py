@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from memoryd.domain import ids
 from memoryd.domain.capture import render
+from memoryd.domain.capture.harness import strip_ours
 from memoryd.domain.capture.render import Call
 from memoryd.domain.event import TEXT_LIMIT, Event, EventRole, EventType, checked
 
@@ -55,8 +56,11 @@ def said(
     role: int = 0,
     event_id: str = "",
 ) -> list[Event]:
-    """One event, or several if the text is longer than one may be. Raises InvalidInput."""
-    clean = _unicode(text)
+    """One event, or several if the text is longer than one may be. Raises InvalidInput.
+
+    The block that memoryd injects is left out, by whatever way it comes back.
+    """
+    clean = _unicode(strip_ours(text))
     parts = list(split(clean))
     events = []
     for number, part in enumerate(parts, 1):
