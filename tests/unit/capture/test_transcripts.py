@@ -289,3 +289,16 @@ def test_cursor_is_known_by_its_lines() -> None:
     _, events = read("cursor", TRANSCRIPTS["cursor"])
     assert [(e.session_id, e.time_ms) for e in events] == [("file-name", HERE.changed_ms)] * 3
     assert [e.metadata["source_ids"] for e in events] == ["line 1", "line 2", "line 2"]
+
+
+def test_a_message_that_cannot_be_read_takes_nothing_with_it() -> None:
+    """Its parts have a reason of their own, and the next message is told."""
+    records: list[Any] = [
+        {"table": "message", "row": {"id": "o1", "session_id": "s-1", "data": {"role": 7}}},
+        {"table": "part", "row": {"id": "o2", "data": {"type": "text", "text": "Lost"}}},
+        *TRANSCRIPTS["opencode"],
+    ]
+    reader, events = read("opencode", records)
+    assert reader.unexplained == 0
+    assert reader.skipped["not readable"] == reader.skipped["part without a message"] == 1
+    assert len(events) == len(read("opencode", TRANSCRIPTS["opencode"])[1])

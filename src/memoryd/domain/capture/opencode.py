@@ -3,7 +3,7 @@
 OpenCode has no hooks that run a command; the plugin that memoryd installs calls
 ``memory-hook --agent opencode`` with one JSON object on stdin::
 
-    {"event": "<name>", "sessionID": "ses_...", "directory": "/work/dir", "time": 1790118339546,
+    {"event": "<name>", "sessionID": "ses_...", "directory": "/home/ann/shop", "time": 1790118339546,
      "model": "provider/model", "agent": "build", "parentID": "ses_... of a subagent's parent",
      ...fields of the event}
 

@@ -75,6 +75,7 @@ class OpenCode(Reader):
         session_id = text(row, "session_id") or text(data, "sessionID")
         model = text(data, "modelID") or text(sub(data, "model"), "modelID")
         source = self._source([], session_id, at or self.place.changed_ms, model)
+        text(data, "role")  # a message that cannot be read takes nothing with it
         self._message = data
         self._opened = (origin, source._replace(turn_id=text(data, "parentID") or origin.id))
         self._parts, self._texts = [], []
