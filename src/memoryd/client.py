@@ -159,6 +159,14 @@ class Client:
             self._send(batch, places, results, idempotent=idempotent)
         return results
 
+    def ingest_one(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Write one event within the client's timeout. Raises Refused if it is not taken."""
+        try:
+            request = self._pb.IngestEventRequest(event=wire.event_message(event))
+        except ValueError as error:
+            raise Refused(str(error)) from None
+        return plain(self._call("IngestEvent", request))
+
     def _send(
         self,
         batch: "list[pb.Event]",

@@ -22,10 +22,13 @@ PROJECT_FILE = ".memoryd.toml"
 ROOT_FILE = "ROOT"  # in the data directory: the path of the root that a project id stands for
 
 _PREFIX = "MEMORYD_"
-_CLIENTS_OWN = frozenset({"MEMORYD_ADDRESS"})  # where a client connects; no setting of the daemon
+# where a client connects, and whether hooks capture: no settings of the daemon
+_CLIENTS_OWN = frozenset({"MEMORYD_ADDRESS", "MEMORYD_HOOK"})
 _FILE_LIMIT = 64 * 1024
 _MAX_PORT = 65535
-_NOT_FROM_PROJECT = frozenset({"data_dir", "runtime_dir", "listen", "token", "unified"})
+_NOT_FROM_PROJECT = frozenset(
+    {"data_dir", "runtime_dir", "listen", "token", "unified", "hook.transport"}
+)
 _WORDS = {"true": True, "yes": True, "on": True, "1": True}
 _WORDS |= {"false": False, "no": False, "off": False, "0": False}
 
@@ -52,6 +55,7 @@ class Settings:
     grace_seconds: float
     log_format: str
     log_level: str
+    hook_transport: str
 
     @property
     def socket_path(self) -> str:
@@ -123,6 +127,7 @@ _KEYS: Mapping[str, _Key] = {
     "grace_seconds": _between(float, 10.0, 0, 14),
     "log_format": _one_of("text", "json"),
     "log_level": _one_of("info", "debug", "warning", "error"),
+    "hook.transport": _one_of("spool", "rpc"),
 }
 _GROUPS = frozenset(key.partition(".")[0] for key in _KEYS if "." in key)
 

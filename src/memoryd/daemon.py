@@ -1,6 +1,6 @@
 """memoryd, the program: the only place that wires.
 
-Lock, store, committer, server, signals: made here in this order, taken down in reverse. No
+Lock, store, committer, server, drain, signals: made here in this order, taken down in reverse. No
 business rule lives here.
 """
 
@@ -20,7 +20,7 @@ from contextlib import ExitStack, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
-from memoryd import __version__, config
+from memoryd import __version__, config, spool
 from memoryd.domain.errors import MemorydError, ReadOnly, StoreError
 from memoryd.project import UNIFIED, private_dir
 
@@ -158,6 +158,7 @@ class Daemon:
         from memoryd.rpc.interceptors import Guard
         from memoryd.rpc.server import Health, build
         from memoryd.rpc.servicers import Identity, MemoryServicer, Services
+        from memoryd.services.drain import Drain
         from memoryd.services.ingest import Ingest
         from memoryd.services.query import Query
         from memoryd.services.status import ErrorBook, figures
@@ -166,9 +167,10 @@ class Daemon:
         settings = self._settings
         token = _token(settings) if settings.listen and settings.token else None
         errors = ErrorBook(clock_ms)
+        ingest = Ingest(committer, clock_ms, "" if settings.unified else settings.project)
         guard = Guard(token, settings.max_streams, errors)
         services = Services(
-            ingest=Ingest(committer, clock_ms, "" if settings.unified else settings.project),
+            ingest=ingest,
             query=Query(store.log, committer),
             figures=lambda: figures(store, committer, clock_ms()),
             errors=errors,
@@ -199,6 +201,9 @@ class Daemon:
         stack.callback(server.stop, settings.grace_seconds)
         stack.callback(self._stopping.set)
         stack.callback(health.leave)
+        drain = Drain(settings.data_dir, ingest, errors)
+        stack.callback(drain.stop)
+        drain.start()
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         if self._stop.is_set():
@@ -295,7 +300,8 @@ def _token(settings: config.Settings) -> str:
 
 def _remember_root(settings: config.Settings) -> None:
     """Keep the project's directory, for those who know only its id."""
-    private_dir(f"{settings.data_dir}/spool")
+    private_dir(spool.inbox(settings.data_dir))
+    private_dir(spool.aside(settings.data_dir))
     if settings.project != UNIFIED and settings.project_root:
         with open(f"{settings.data_dir}/{config.ROOT_FILE}", "w", encoding="utf-8") as file:
             file.write(settings.project_root + "\n")

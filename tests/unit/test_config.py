@@ -77,6 +77,7 @@ def test_defaults_stand_when_nothing_is_set(home: Path) -> None:
         grace_seconds=10.0,
         log_format="text",
         log_level="info",
+        hook_transport="spool",
     )
     assert {value.source for value in values} == {"default"}
     assert settings.socket_path == f"{home}/run/memoryd/{name}.sock"
@@ -248,8 +249,9 @@ def test_unknown_keys_are_errors_with_a_suggestion(home: Path) -> None:
 
 
 def test_a_clients_variable_is_no_setting(home: Path) -> None:
-    """A shell that tells clients where to connect can still start a daemon."""
-    _, values = _load_work(home, environ={"MEMORYD_ADDRESS": "127.0.0.1:1"})
+    """A shell that tells clients where to connect, or hooks to be off, can still start a daemon."""
+    environ = {"MEMORYD_ADDRESS": "127.0.0.1:1", "MEMORYD_HOOK": "off"}
+    _, values = _load_work(home, environ=environ)
     assert {value.source for value in values} == {"default"}
 
 
@@ -261,6 +263,7 @@ def test_a_clients_variable_is_no_setting(home: Path) -> None:
         "listen = '127.0.0.1:1'",
         "token = false",
         "unified = true",
+        "hook.transport = 'rpc'",
     ],
 )
 def test_a_repository_cannot_move_data_or_open_doors(home: Path, line: str) -> None:
@@ -270,7 +273,7 @@ def test_a_repository_cannot_move_data_or_open_doors(home: Path, line: str) -> N
     message = _refusal(home)
     assert message.startswith(f"{path}: {key} may not be set by a project's file")
     assert project.config_file() in message
-    assert f"MEMORYD_{key.upper()}" in message
+    assert f"MEMORYD_{key.upper().replace('.', '_')}" in message
 
 
 def test_a_suggestion_is_one_that_the_file_may_use(home: Path) -> None:

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from memoryd import spool
 from memoryd.storage.committer import Committer
 from memoryd.storage.store import Store
 
@@ -59,6 +60,8 @@ class Figures(NamedTuple):
     pump_lag_ms: int
     commits: int
     write_error: str
+    spool_files: int
+    spool_bad: int
 
 
 def figures(store: Store, committer: Committer, now_ms: int) -> Figures:
@@ -78,6 +81,8 @@ def figures(store: Store, committer: Committer, now_ms: int) -> Figures:
         pump_lag_ms=max(0, now_ms - since_ms) if waiting else 0,
         commits=committer.commits,
         write_error=str(committer.fault) if committer.fault else "",
+        spool_files=len(spool.waiting(spool.inbox(store.data_dir))),
+        spool_bad=len(spool.waiting(spool.aside(store.data_dir))),
     )
 
 

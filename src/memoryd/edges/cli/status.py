@@ -58,6 +58,10 @@ def _rows(answer: dict[str, Any], now: int) -> list[tuple[str, str]]:
     if answer["pump_lag_events"]:
         waited = times.length(answer["pump_lag_ms"])
         rows.append(("waiting", f"{answer['pump_lag_events']:,} events, the oldest for {waited}"))
+    if answer["spool_files"]:
+        rows.append(("spool", f"{answer['spool_files']:,} payloads to be drained"))
+    if answer["spool_bad"]:
+        rows.append(("set aside", f"{answer['spool_bad']:,} payloads that cannot be read"))
     rows.append(("writable", "yes" if answer["writable"] else f"no: {answer['write_error']}"))
     return [(name, value) for name, value in rows if value]
 
