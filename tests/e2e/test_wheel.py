@@ -89,6 +89,29 @@ def test_client_starts_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     assert "ingest" in done.stdout
 
 
+def test_hook_works_from_the_wheel(installed: Path, tmp_path: Path) -> None:
+    """`memory-hook` of an empty environment leaves a payload in the inbox of its project."""
+    env = {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
+    done = subprocess.run(
+        [str(installed / "memory-hook"), "--agent", "cursor"],
+        input=b'{"conversation_id": "c"}',
+        capture_output=True,
+        check=True,
+        cwd=tmp_path,
+        env=env,
+        timeout=60,
+    )
+    assert (done.stdout, done.stderr) == (b"{}\n", b"")
+    assert len(list(tmp_path.glob("data/memoryd/*/spool/0*"))) == 1
+
+
+def test_hook_is_no_generated_wrapper(wheel: str) -> None:
+    """The command is the wheel's own script, which installers leave as it is but for its first line."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith(".data/scripts/memory-hook"))
+        assert archive.read(name).startswith(b"#!python\n")
+
+
 def test_dependencies_are_complete(installed: Path, tmp_path: Path) -> None:
     """The lock file holds all that the wheel says it needs."""
     done = run(str(installed / "python"), "-m", "pip", "check", cwd=tmp_path)

@@ -1,0 +1,1 @@
+"""What agents run: the command that captures what happens."""

@@ -1,0 +1,69 @@
+"""What a hook does rarely: read the user's configuration, and look into a payload.
+
+Loaded only when the configuration has changed or a payload is too long: each import here costs as much as all the rest of a hook.
+"""
+
+import os
+
+from memoryd import project
+
+_CUTS = (1024 * 1024, 64 * 1024, 4 * 1024)
+
+
+def configured(problems: list[str]) -> tuple[bool, str, str]:
+    """What the user's file says: unified, data_dir, hook.transport; defaults if it is no good."""
+    from memoryd import config
+
+    try:
+        # no project is there, so that no project's file can have a say
+        settings, values = config.load("/", environ={})
+    except config.ConfigError as error:
+        problems.append(str(error))
+        return False, "", "spool"
+    source = {value.key: value.source for value in values}
+    data_dir = "" if source["data_dir"] == "default" else settings.data_dir
+    return settings.unified, data_dir, settings.hook_transport
+
+
+def keep(path: str, text: str) -> None:
+    """Write a small file so that readers see the old one or the new one; or leave it."""
+    directory = os.path.dirname(path)
+    own = f"{path}.{os.getpid()}"
+    try:
+        project.private_dir(directory)
+        fd = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(fd, os.fsencode(text))
+        finally:
+            os.close(fd)
+        os.rename(own, path)
+    except OSError:
+        return
+
+
+def shortened(payload: bytes, limit: int) -> bytes:
+    """The payload with its longest texts cut, so that it fits. Raises ValueError if it cannot."""
+    import json
+
+    try:
+        value = json.loads(payload)
+        for longest in _CUTS:
+            cut = json.dumps(_cut(value, longest)).encode()
+            if len(cut) <= limit:
+                return cut
+    except (ValueError, RecursionError):
+        msg = f"the payload has {len(payload)} bytes, over the limit of {limit}, and is not JSON"
+        raise ValueError(msg) from None
+    msg = f"the payload has {len(payload)} bytes, over the limit of {limit}"
+    raise ValueError(msg)
+
+
+def _cut(value: object, longest: int) -> object:
+    """The value with every text beyond ``longest`` cut, and a mark that says so."""
+    if isinstance(value, str) and len(value) > longest:
+        return f"{value[:longest]}\n[{len(value) - longest} characters left out by memory-hook]"
+    if isinstance(value, dict):
+        return {key: _cut(item, longest) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_cut(item, longest) for item in value]
+    return value
