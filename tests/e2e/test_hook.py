@@ -566,6 +566,23 @@ def test_a_payload_is_an_event_and_its_file_is_gone(house: House) -> None:
     assert "hello" not in house.log_text()
 
 
+def test_the_status_tells_of_what_was_set_aside(house: House, daemon: Daemon) -> None:
+    """`memory status` shows people how many payloads could not be read, and why."""
+    hook(house, payload=b"{")
+    until(lambda: daemon.status().spool_bad)
+    shown = subprocess.run(
+        [os.path.join(os.path.dirname(sys.executable), "memory"), "status", "--no-json"],
+        cwd=house.project,
+        env=environment(house, COLUMNS="300"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout
+    assert "1 payloads that cannot be read" in shown
+    assert "the payload is not JSON" in shown
+
+
 def test_events_of_a_unified_store_name_their_project(house: House) -> None:
     """In a store that projects share, each event has the project of its directory."""
     env = environment(house, MEMORYD_UNIFIED="yes")

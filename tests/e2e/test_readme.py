@@ -134,4 +134,4 @@ def test_configuration_table_names_every_key() -> None:
 
     with open(f"{ROOT}/README.md", encoding="utf-8") as file:
         section = file.read().partition("## Configuration")[2].partition("\n## ")[0]
-    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(config._KEYS)
+    assert re.findall(r"^\| `([\w.]+)` \|", section, re.MULTILINE) == list(config._KEYS)

@@ -70,6 +70,7 @@ def _run(arguments: list[str], began_ns: int, words: list[str]) -> None:
         return
     if not payload.strip():
         raise Problem("the payload is empty")
+    _signal.alarm(_ALARM_SECONDS + len(payload) // _CHUNK)  # what is long takes longer
     _keep(agent, event, payload, began_ns, words)
 
 

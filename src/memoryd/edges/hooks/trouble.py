@@ -54,7 +54,7 @@ def _said(error: BaseException) -> str:
     if isinstance(error, (Problem, Nowhere)):
         text = str(error)
     elif isinstance(error, OSError):
-        text = f"{error.strerror or type(error).__name__}: {error.filename or ''}"
+        text = f"{error.strerror}: {error.filename or '-'}" if error.strerror else str(error)
     else:
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
