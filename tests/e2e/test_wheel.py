@@ -12,7 +12,15 @@ import pytest
 from memoryd import __version__
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SOURCES = ("src", "systemd", "pyproject.toml", "README.md", "LICENSE", "requirements.lock")
+SOURCES = (
+    "src",
+    "systemd",
+    "plugin",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "requirements.lock",
+)
 UNREACHABLE = ("No matching distribution", "Max retries", "Could not fetch", "ConnectionError")
 
 
@@ -68,6 +76,20 @@ def test_wheel_holds_the_unit_templates(wheel: str) -> None:
         for name in ("memoryd@.service", "memoryd@.path"):
             with open(f"{ROOT}/systemd/{name}", "rb") as file:
                 assert archive.read(f"memoryd/systemd/{name}") == file.read()
+
+
+def test_wheel_holds_the_plugins(wheel: str) -> None:
+    """The wheel carries every plugin file, byte for byte, hidden ones too."""
+    names = [
+        os.path.relpath(os.path.join(directory, name), ROOT)
+        for directory, _, found in os.walk(f"{ROOT}/plugin")
+        for name in found
+    ]
+    assert "plugin/.claude-plugin/plugin.json" in names
+    with zipfile.ZipFile(wheel) as archive:
+        for name in names:
+            with open(f"{ROOT}/{name}", "rb") as file:
+                assert archive.read(f"memoryd/{name}") == file.read()
 
 
 def test_wheel_is_typed(wheel: str) -> None:
