@@ -23,9 +23,11 @@ _COMMANDS: Final = {
     "events": "events",
     "import": "import_",
     "ingest": "ingest",
+    "install": "install",
     "service": "service",
     "sessions": "sessions",
     "status": "status",
+    "uninstall": "install",
 }
 _USAGE: Final = 2
 _INTERRUPTED: Final = 130
