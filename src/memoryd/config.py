@@ -6,7 +6,7 @@ that is not allowed is an error that names its place; nothing is corrected silen
 dot, ``group.name``, stands in the table ``[group]`` of a file; elsewhere the dot is an underscore.
 
 ``.memoryd.toml`` comes with a cloned repository and is not to be trusted: it may not choose
-where data goes or who may connect.
+where data goes, who may connect, or what is kept out of the log.
 """
 
 import os
@@ -14,9 +14,12 @@ import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoryd import project
+
+if TYPE_CHECKING:
+    from memoryd.domain.redact import Redactor
 
 PROJECT_FILE = ".memoryd.toml"
 ROOT_FILE = "ROOT"  # in the data directory: the path of the root that a project id stands for
@@ -27,7 +30,7 @@ _CLIENTS_OWN = frozenset({"MEMORYD_ADDRESS", "MEMORYD_HOOK"})
 _FILE_LIMIT = 64 * 1024
 _MAX_PORT = 65535
 _NOT_FROM_PROJECT = frozenset(
-    {"data_dir", "runtime_dir", "listen", "token", "unified", "hook.transport"}
+    {"data_dir", "runtime_dir", "listen", "token", "unified", "hook.transport", "redact.rules"}
 )
 _WORDS = {"true": True, "yes": True, "on": True, "1": True}
 _WORDS |= {"false": False, "no": False, "off": False, "0": False}
@@ -56,6 +59,7 @@ class Settings:
     log_format: str
     log_level: str
     hook_transport: str
+    redact_rules: str
 
     @property
     def socket_path(self) -> str:
@@ -108,6 +112,12 @@ def _is_loopback_literal(host: str) -> bool:
     return False
 
 
+_FILE = _Key(
+    str,
+    "",
+    "empty (none), or the path of a TOML file: absolute, or one that begins with ~",
+    lambda path: not path or os.path.isabs(path),
+)
 _DIRECTORY = _Key(str, None, "an absolute path, or one that begins with ~", os.path.isabs)
 _SWITCH = "true or false"
 _LISTEN = (
@@ -128,6 +138,7 @@ _KEYS: Mapping[str, _Key] = {
     "log_format": _one_of("text", "json"),
     "log_level": _one_of("info", "debug", "warning", "error"),
     "hook.transport": _one_of("spool", "rpc"),
+    "redact.rules": _FILE,
 }
 _GROUPS = frozenset(key.partition(".")[0] for key in _KEYS if "." in key)
 
@@ -270,6 +281,20 @@ def _toml(path: str) -> dict[str, Any]:
         raise ConfigError(f"{path}: is not TOML that can be read: {error}") from error
 
 
+def redactor(settings: Settings) -> "Redactor":
+    """The redactor with the user's rules. Raises ConfigError that names their file."""
+    from memoryd.domain.errors import InvalidInput
+    from memoryd.domain.redact import redactor_from
+
+    path = settings.redact_rules
+    if path and not os.path.exists(path):  # rules that are missed would let secrets through
+        raise ConfigError(f"redact.rules: there is no file {path}")
+    try:
+        return redactor_from(_toml(path) if path else {})
+    except InvalidInput as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
 def _value(key: str, raw: object, source: str, *, text: bool = False) -> Value:
     """Check ``raw``; with ``text``, numbers and switches may come as strings."""
     spec = _KEYS[key]
@@ -277,7 +302,7 @@ def _value(key: str, raw: object, source: str, *, text: bool = False) -> Value:
     if spec.type is float and type(value) is int:
         with suppress(OverflowError):
             value = float(value)
-    if spec is _DIRECTORY and isinstance(value, str):
+    if spec in {_DIRECTORY, _FILE} and isinstance(value, str):
         value = os.path.expanduser(value)
     if type(value) is not spec.type or not spec.check(value):
         # Somebody may take MEMORYD_TOKEN for the token itself, which no log may show.

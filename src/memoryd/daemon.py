@@ -165,9 +165,11 @@ class Daemon:
         from memoryd.storage.store import FORMAT_VERSION
 
         settings = self._settings
+        redactor = config.redactor(settings)
         token = _token(settings) if settings.listen and settings.token else None
         errors = ErrorBook(clock_ms)
-        ingest = Ingest(committer, clock_ms, "" if settings.unified else settings.project)
+        name = "" if settings.unified else settings.project
+        ingest = Ingest(committer, clock_ms, name, redactor)
         guard = Guard(token, settings.max_streams, errors)
         services = Services(
             ingest=ingest,

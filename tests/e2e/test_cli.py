@@ -321,6 +321,49 @@ def test_config_show_names_every_place(house: House) -> None:
     assert rows["project"]["value"].startswith("api-")
 
 
+def test_redact_shows_what_would_go(house: House) -> None:
+    """A text is shown without its secrets, with rules and lines, and no daemon is needed."""
+    text = 'one\npassword = "hunter2hunter"\nmq://b:x1@h mq://b:x2@h\n'
+    clean = 'one\npassword = "[redacted:password]"\n' + " ".join(
+        ["mq://b:[redacted:url-password]@h"] * 2
+    )
+    (shown,) = map(json.loads, house.memory("redact", data=text).stdout.splitlines())
+    assert shown["text"] == clean + "\n"
+    assert shown["redactions"] == [
+        {"rule": "password", "count": 1, "lines": [2]},
+        {"rule": "url-password", "count": 2, "lines": [3]},
+    ]
+    assert house.memory("redact", "--no-json", "-", data=text).stdout == clean + "\n"
+    told = house.memory("redact", "--test", "--no-json", data=text).stdout
+    assert told.startswith(clean)
+    assert [line.split() for line in told.splitlines()[-2:]] == [
+        ["password", "1", "2"],
+        ["url-password", "2", "3"],
+    ]
+    assert "nothing would be" in house.memory("redact", "--test", "--no-json", data="x").stdout
+
+
+def test_redact_uses_the_rules_of_the_user(house: House) -> None:
+    """redact.rules holds for the command as for the daemon; a wrong file is a usage error."""
+    path = f"{house.base}/rules.toml"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("allow = ['^hunter']\n[[rules]]\nid = 'ticket'\npattern = 'ACME-[0-9]+'\n")
+    text = "ACME-7 mq://b:hunter2@h"
+    done = house.memory("redact", "--no-json", data=text, MEMORYD_REDACT_RULES=path)
+    assert done.stdout == "[redacted:ticket] mq://b:hunter2@h"
+    done = house.memory("redact", data=text, MEMORYD_REDACT_RULES=f"{path}x")
+    assert (done.returncode, "there is no file" in done.stderr) == (2, True)
+
+
+def test_status_tells_what_was_redacted(home: House) -> None:
+    """The counts of secrets are in the status, for programs and for people."""
+    home.say(event("mq://b:x1@h"), event("<private>x</private> mq://b:x2@h"))
+    (status,) = home.rows("status")
+    assert status["redactions"] == {"private": 1, "url-password": 2}
+    told = home.memory("--no-json", "status").stdout
+    assert "3 secrets: url-password 2, private 1" in told
+
+
 @pytest.mark.parametrize("command", ["status", "events", "sessions", "agents", "ingest"])
 def test_a_missing_daemon_is_reported_at_once(house: House, command: str) -> None:
     """Without a daemon every command says how to start it, quickly, with exit code 3."""

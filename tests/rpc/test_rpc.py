@@ -1,5 +1,7 @@
 import os
+import random
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import grpc
@@ -11,6 +13,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 from ulid import ULID
 
 from memoryd.pb import memory_pb2 as pb
+from tests.unit import planted
 
 MIB = 1024 * 1024
 Code = grpc.StatusCode
@@ -295,6 +298,34 @@ def test_status_tells_the_truth(served: Any) -> None:
     assert len(now.endpoints) == 1
     assert now.endpoints[0].startswith("unix:")
     assert list(now.last_errors) == []
+
+
+def test_no_secret_reaches_the_disk(served: Any) -> None:
+    """What was sent as a secret is in no file of the data directory, and it is counted."""
+    rng = random.Random(7)
+    made = [planted.plant(rule, template, rng) for rule, template in planted.ALL]
+    before = sum(served.stub.GetStatus(pb.GetStatusRequest()).redactions.values())
+    witness = "".join(rng.choices("abcdefgh", k=32))
+    for number, secret in enumerate(made):
+        text = f"{witness}: {secret.text}"
+        served.stub.IngestEvent(
+            one(event_id=f"secret-{number}", text=text, metadata={"output": secret.text})
+        )
+    served.stub.IngestEvent(one(event_id="private", text=f"<private>{witness * 2}</private>"))
+    counts = served.stub.GetStatus(pb.GetStatusRequest()).redactions
+    assert sum(counts.values()) >= before + 2 * len(made) + 1
+    assert counts["private"] >= 1
+    stored = b"".join(_files(served.data_dir))
+    assert witness.encode() in stored
+    assert (witness * 2).encode() not in stored
+    assert [secret.rule for secret in made if secret.secret.encode() in stored] == []
+
+
+def _files(directory: str) -> Iterator[bytes]:
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            with open(f"{folder}/{name}", "rb") as file:
+                yield file.read()
 
 
 def test_sessions_and_agents_are_listed(served: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 from memoryd import arrivals, project, spool
 from memoryd.domain.errors import DiskFull
 from memoryd.domain.event import Appended, Recorded
+from memoryd.domain.redact import Redactor
 from memoryd.services.drain import Drain
 from memoryd.services.ingest import Ingest
 from memoryd.services.status import ErrorBook
@@ -73,7 +74,7 @@ def bench(tmp_path: os.PathLike[str]) -> Iterator[Bench]:
     os.makedirs(spool.aside(data_dir), exist_ok=True)
     committer = Committer(store, lambda: NOW)
     committer.start()
-    ingest = Ingest(committer, lambda: NOW, "own")
+    ingest = Ingest(committer, lambda: NOW, "own", Redactor())
     errors = ErrorBook(lambda: NOW)
     drain = Drain(data_dir, ingest, errors)
     yield Bench(data_dir, store, committer, ingest, errors, drain)

@@ -6,6 +6,7 @@ from ulid import ULID
 
 from memoryd.domain.errors import Conflict, InvalidInput
 from memoryd.domain.event import Event
+from memoryd.domain.redact import Redactor
 from memoryd.services.ingest import Ingest
 from memoryd.storage.committer import Committer
 from memoryd.storage.store import Store
@@ -27,7 +28,7 @@ def ingest(store: Store) -> Iterator[Ingest]:
     """The way into the store."""
     committer = Committer(store, lambda: NOW)
     committer.start()
-    yield Ingest(committer, lambda: NOW, "own")
+    yield Ingest(committer, lambda: NOW, "own", Redactor())
     committer.stop()
 
 
@@ -105,3 +106,36 @@ def test_a_batch_may_have_1000_events(ingest: Ingest) -> None:
     assert sum(r.created for r in ingest.many(batch, 1_000, idempotent=False)) == 1_000
     with pytest.raises(InvalidInput, match="1001 events, over the limit of 1000"):
         ingest.many([*batch, EVENT], 1_001, idempotent=False)
+
+
+def test_secrets_are_taken_out_first(ingest: Ingest, store: Store) -> None:
+    """Text and metadata are redacted before ids are made of them; ids and names stay."""
+    secret = "hunter2" + "Xy9"
+    sent = EVENT._replace(
+        time_ms=5,
+        text=f"at mq://bob:{secret}@acme.io",
+        metadata={"db_password": secret, "tool": "Bash"},
+        turn_id="turn",
+    )
+    result = ingest.one(sent, idempotent=True)
+    event = store.log.get(result.event_id).event
+    assert event.text == "at mq://bob:[redacted:url-password]@acme.io"
+    assert event.metadata == {"db_password": "[redacted:password]", "tool": "Bash"}
+    assert (event.turn_id, event.session_id) == ("turn", "s")
+    assert not ingest.one(sent, idempotent=True).created
+    assert not ingest.one(event._replace(event_id=""), idempotent=True).created
+
+
+def test_only_written_secrets_are_counted(ingest: Ingest, store: Store) -> None:
+    """Counts grow with new events alone, and are there when the store is opened again."""
+    sent = EVENT._replace(
+        event_id="e", text="mq://b:x1@h mq://b:x2@h", metadata={"k": "mq://b:x3@h"}
+    )
+    assert ingest.one(sent, idempotent=False).created
+    assert not ingest.one(sent, idempotent=False).created
+    with pytest.raises(InvalidInput):
+        ingest.one(sent._replace(event_id="f", session_id=""), idempotent=False)
+    ingest.one(sent._replace(event_id="g", text="<private>x", metadata={}), idempotent=False)
+    assert store.log.redactions() == {"url-password": 3, "private": 1}
+    store.log.reload()
+    assert store.log.redactions() == {"url-password": 3, "private": 1}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memoryd import project
-from memoryd.config import ConfigError, Settings, Value, load
+from memoryd.config import ConfigError, Settings, Value, load, redactor
 
 Flags = Mapping[str, object]
 
@@ -78,6 +78,7 @@ def test_defaults_stand_when_nothing_is_set(home: Path) -> None:
         log_format="text",
         log_level="info",
         hook_transport="spool",
+        redact_rules="",
     )
     assert {value.source for value in values} == {"default"}
     assert settings.socket_path == f"{home}/run/memoryd/{name}.sock"
@@ -261,6 +262,7 @@ def test_a_clients_variable_is_no_setting(home: Path) -> None:
         "data_dir = '/x'",
         "runtime_dir = '/x'",
         "listen = '127.0.0.1:1'",
+        "redact.rules = '/tmp/rules.toml'",
         "token = false",
         "unified = true",
         "hook.transport = 'rpc'",
@@ -273,7 +275,8 @@ def test_a_repository_cannot_move_data_or_open_doors(home: Path, line: str) -> N
     message = _refusal(home)
     assert message.startswith(f"{path}: {key} may not be set by a project's file")
     assert project.config_file() in message
-    assert f"MEMORYD_{key.upper().replace('.', '_')}" in message
+    variable = "MEMORYD_" + key.upper().replace(".", "_")
+    assert variable in message
 
 
 def test_a_suggestion_is_one_that_the_file_may_use(home: Path) -> None:
@@ -390,3 +393,43 @@ def test_no_file_no_parser(home: Path) -> None:
         check=True,
     )
     assert shown.stdout == "False\n"
+
+
+def test_rules_of_the_user_make_the_redactor(home: Path) -> None:
+    """The file that redact.rules names adds rules; without it the built-in ones stand."""
+    rules = home / "rules.toml"
+    rules.write_text("[[rules]]\nid = 'ticket'\npattern = 'ACME-[0-9]+'\n", encoding="utf-8")
+    _user_file(home, f"[redact]\nrules = '{rules}'")
+    settings, _ = _load_work(home)
+    assert redactor(settings).redact("see ACME-12").text == "see [redacted:ticket]"
+    plain, _ = _load_work(home, {}, {"MEMORYD_REDACT_RULES": ""})
+    assert redactor(plain).redact("see ACME-12").counts == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "redact.rules: there is no file "),
+        ("rules = 1", "rules must be a list"),
+        ("[[rules]]\nid = 'x'\npattern = '('", "rule x: pattern does not compile"),
+        ("= 1", "is not TOML that can be read"),
+    ],
+)
+def test_rules_that_cannot_be_used_are_refused(
+    home: Path, content: str | None, reason: str
+) -> None:
+    """A missing or wrong file of rules is an error that names it: nothing runs unprotected."""
+    rules = home / "rules.toml"
+    if content is not None:
+        rules.write_text(content, encoding="utf-8")
+    settings, _ = _load_work(home, {}, {"MEMORYD_REDACT_RULES": str(rules)})
+    with pytest.raises(ConfigError) as caught:
+        redactor(settings)
+    assert reason in str(caught.value)
+    assert str(rules) in str(caught.value)
+
+
+def test_rules_stand_at_an_absolute_path(home: Path) -> None:
+    """A relative path would mean another file in every directory."""
+    message = _refusal(home, {}, {"MEMORYD_REDACT_RULES": "rules.toml"})
+    assert "redact.rules = 'rules.toml' is not allowed" in message

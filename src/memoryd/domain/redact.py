@@ -80,6 +80,13 @@ class Redactor:
     def redact_value(self, value: Any) -> RedactedValue:
         """A value of dicts, lists and texts with every secret replaced, in its keys too."""
         counts: dict[str, int] = {}
+        if isinstance(value, dict) and not self._always:
+            try:  # the usual case, metadata: one look for all of it
+                flat = "\n".join((*value, *value.values()))
+            except TypeError:
+                flat = ""
+            if flat and not self._hits(flat.encode("utf-8", "surrogatepass")):
+                return RedactedValue(value, counts)
         return RedactedValue(self._walk(value, counts, 0), counts)
 
     def find(self, text: str) -> list[Found]:
@@ -101,7 +108,7 @@ class Redactor:
         return data, counts
 
     def _find(self, data: bytes) -> list[Found]:
-        hits = self._keywords.find_matches_as_indexes(data.lower(), overlapping=True)
+        hits = self._hits(data)
         if not hits and not self._always:
             return []
         found = _private(data) if any(h[0] == 0 for h in hits) else []
@@ -115,6 +122,9 @@ class Redactor:
             if not any(pattern.search(data[start:end]) for pattern in self._allow):
                 found.append(Found(start, end, rule.id))
         return _merged(data, found, ranks) if found else []
+
+    def _hits(self, data: bytes) -> list[_Hit]:
+        return self._keywords.find_matches_as_indexes(data.lower(), overlapping=True)
 
     def _candidates(
         self, data: bytes, hits: Sequence[_Hit], marks: Sequence[_Span]
@@ -168,8 +178,7 @@ class Redactor:
     def _under_name(self, name: str, text: str, counts: dict[str, int]) -> str:
         """The text of a key, judged with its key: a password is known by nothing else."""
         head = f'"{name}": "'.encode("utf-8", "surrogatepass")
-        hits = self._keywords.find_matches_as_indexes(head.lower())
-        if not hits:
+        if not self._hits(head):
             return text
         data = text.encode("utf-8", "surrogatepass")
         for start, end, rule in reversed(self._find(head + data + b'"')):

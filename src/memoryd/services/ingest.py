@@ -1,4 +1,4 @@
-"""Takes events in: checks them, completes them, and has them written. On the side of truth."""
+"""Takes events in: checks, redacts and completes them, and has them written. Truth."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -7,6 +7,7 @@ from typing import Final
 from memoryd.domain import ids
 from memoryd.domain.errors import InvalidInput
 from memoryd.domain.event import Appended, Event, checked
+from memoryd.domain.redact import Redactor
 from memoryd.storage.committer import Committer
 from memoryd.storage.log import Draft
 
@@ -16,11 +17,14 @@ BATCH_LIMIT: Final = 1_000
 class Ingest:
     """The way into the log. Safe to call from many threads."""
 
-    def __init__(self, committer: Committer, clock_ms: Callable[[], int], project: str) -> None:
+    def __init__(
+        self, committer: Committer, clock_ms: Callable[[], int], project: str, redactor: Redactor
+    ) -> None:
         """``project`` marks the events that name none."""
         self._committer = committer
         self._clock_ms = clock_ms
         self._project = project
+        self._redactor = redactor
 
     def one(self, event: Event, *, idempotent: bool) -> Appended:
         """Append one event and return when it is on disk.
@@ -58,10 +62,10 @@ class Ingest:
         return [refused[i] if i in refused else next(rest) for i in range(count)]
 
     def _draft(self, event: Event, now: int, *, idempotent: bool) -> Draft:
-        event = checked(event)
+        event, counts = self._redacted(checked(event))
         timed = event.time_ms != 0
         if event.event_id and timed and event.project:
-            return Draft(event, timed)
+            return Draft(event, timed, counts)
         time_ms = event.time_ms or now
         project = event.project or self._project
         event_id = event.event_id
@@ -72,7 +76,16 @@ class Ingest:
                     "timestamp_ms is 0: idempotent capture needs the time of the event, or its id"
                 )
             event_id = content_id(event) if idempotent else ids.make(time_ms, os.urandom(10))
-        return Draft(event._replace(event_id=event_id), timed)
+        return Draft(event._replace(event_id=event_id), timed, counts)
+
+    def _redacted(self, event: Event) -> tuple[Event, dict[str, int]]:
+        """The event without secrets in text and metadata, and how many of each kind it had."""
+        text, counts = self._redactor.redact(event.text)
+        metadata = event.metadata
+        if metadata:
+            metadata, more = self._redactor.redact_value(metadata)
+            counts = {rule: counts.get(rule, 0) + more.get(rule, 0) for rule in {*counts, *more}}
+        return (event._replace(text=text, metadata=metadata), counts) if counts else (event, counts)
 
 
 def content_id(event: Event) -> str:

@@ -62,6 +62,7 @@ class Figures(NamedTuple):
     write_error: str
     spool_files: int
     spool_bad: int
+    redactions: dict[str, int]
 
 
 def figures(store: Store, committer: Committer, now_ms: int) -> Figures:
@@ -83,6 +84,7 @@ def figures(store: Store, committer: Committer, now_ms: int) -> Figures:
         write_error=str(committer.fault) if committer.fault else "",
         spool_files=len(spool.waiting(spool.inbox(store.data_dir))),
         spool_bad=len(spool.waiting(spool.aside(store.data_dir))),
+        redactions=log.redactions(),
     )
 
 

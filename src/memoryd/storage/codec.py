@@ -120,6 +120,12 @@ def read_agent(stored: bytes) -> AgentStats:
     return AgentStats(*_open(stored, "agent"))
 
 
+def read_redactions(stored: bytes) -> dict[str, int]:
+    """The stored counts of redacted secrets."""
+    counts: dict[str, int] = _open(stored, "redactions")
+    return counts
+
+
 def read_outbox(stored: bytes) -> tuple[int, int]:
     """The last sequence number of an outbox entry, and when it was written."""
     last, written_ms = _open(stored, "outbox")

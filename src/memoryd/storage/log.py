@@ -6,7 +6,7 @@ any thread.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -29,10 +29,15 @@ _SESSIONS_CACHED: Final = 1024
 
 
 class Draft(NamedTuple):
-    """An event on its way into the log. ``timed`` says whether its source gave the time."""
+    """An event on its way into the log.
+
+    ``timed`` says whether its source gave the time, ``redactions`` how many secrets of each kind
+    were taken out of it.
+    """
 
     event: Event
     timed: bool
+    redactions: Mapping[str, int] = {}
 
 
 class Tail(NamedTuple):
@@ -54,6 +59,7 @@ class Log:
         self.tail = self.read_tail()
         self.session_count = self._read_session_count()
         self._agents = {key.decode(): codec.read_agent(v) for key, v in db.scan("agents")}
+        self._redactions = self._read_redactions()
 
     # --- writing: the committer's thread only
 
@@ -84,11 +90,13 @@ class Log:
         self.tail = self.read_tail()
         self.session_count = self._read_session_count()
         self._agents = {key.decode(): codec.read_agent(v) for key, v in self._db.scan("agents")}
+        self._redactions = self._read_redactions()
 
     def _take_over(self, pen: "_Pen") -> None:
         self.tail = pen.tail
         self.session_count = pen.session_count
         self._agents.update(pen.agents)
+        self._redactions = pen.redactions
         for session_id, stats in pen.sessions.items():
             self._sessions[session_id] = stats
             self._sessions.move_to_end(session_id)
@@ -165,6 +173,10 @@ class Log:
         """Every agent."""
         return dict(self._agents)
 
+    def redactions(self) -> dict[str, int]:
+        """How many secrets of each kind were taken out of the events of the log."""
+        return dict(self._redactions)
+
     def span(self) -> tuple[int, int]:
         """The times of the first and the last event; zeros in an empty log."""
         first = next((r.event.time_ms for _, r in self.by_time()), 0)
@@ -181,6 +193,10 @@ class Log:
     def _read_session_count(self) -> int:
         stored = self._db.get("meta", b"session_count")
         return int(stored[1:]) if stored else 0
+
+    def _read_redactions(self) -> Mapping[str, int]:
+        stored = self._db.get("meta", b"redactions")
+        return codec.read_redactions(stored) if stored else {}
 
 
 class _Pen:
@@ -200,6 +216,7 @@ class _Pen:
         self.session_count = log.session_count
         self.sessions: dict[str, SessionStats] = {}
         self.agents: dict[str, AgentStats] = {}
+        self.redactions = log._redactions  # noqa: SLF001
 
     @property
     def count(self) -> int:
@@ -208,7 +225,7 @@ class _Pen:
 
     def put(self, draft: Draft, place: bytes | None) -> Appended:
         """Add one event, unless it is known. ``place`` is what event_ids says of its id."""
-        event, timed = draft
+        event, timed, redactions = draft
         known = self._written.get(event.event_id)
         if known is None and place is not None:
             known = self._log.at_key(event_key(codec.read_place(place)[0], event.event_id))
@@ -226,6 +243,8 @@ class _Pen:
         put(sequence_key(sequence), codec.journal_value(chain, key), journal)
         put(session_prefix(number) + key, b"", session_events)
         self.tail = Tail(sequence, chain)
+        if redactions:
+            self._redact(redactions)
         self._written[event.event_id] = Recorded(
             event, sequence, self._arrival_ms, self._log.store_id
         )
@@ -241,7 +260,14 @@ class _Pen:
         outbox = codec.value((self.tail.sequence, self._arrival_ms))
         put(sequence_key(self._first), outbox, handle("outbox"))
         put(b"session_count", codec.VERSION + b"%d" % self.session_count, handle("meta"))
+        if self.redactions is not self._log._redactions:  # noqa: SLF001
+            put(b"redactions", codec.value(self.redactions), handle("meta"))
         return self._batch
+
+    def _redact(self, counts: Mapping[str, int]) -> None:
+        """Take what was redacted in an event into the statistics."""
+        sums = {rule: self.redactions.get(rule, 0) + count for rule, count in counts.items()}
+        self.redactions = {**self.redactions, **sums}
 
     def _count(self, event: Event) -> int:
         """Take the event into the statistics; return its session's number."""

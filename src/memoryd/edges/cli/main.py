@@ -24,6 +24,7 @@ _COMMANDS: Final = {
     "import": "import_",
     "ingest": "ingest",
     "install": "install",
+    "redact": "redact",
     "service": "service",
     "sessions": "sessions",
     "status": "status",

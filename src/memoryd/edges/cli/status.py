@@ -62,8 +62,16 @@ def _rows(answer: dict[str, Any], now: int) -> list[tuple[str, str]]:
         rows.append(("spool", f"{answer['spool_files']:,} payloads to be drained"))
     if answer["spool_bad"]:
         rows.append(("set aside", f"{answer['spool_bad']:,} payloads that cannot be read"))
+    if answer["redactions"]:
+        rows.append(("redacted", _redacted(answer["redactions"])))
     rows.append(("writable", "yes" if answer["writable"] else f"no: {answer['write_error']}"))
     return [(name, value) for name, value in rows if value]
+
+
+def _redacted(counts: dict[str, int]) -> str:
+    most_first = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    kinds = ", ".join(f"{rule} {count:,}" for rule, count in most_first)
+    return f"{sum(counts.values()):,} secrets: {kinds}"
 
 
 def _up(answer: dict[str, Any]) -> str:
