@@ -203,7 +203,7 @@ class Daemon:
         stack.callback(server.stop, settings.grace_seconds)
         stack.callback(self._stopping.set)
         stack.callback(health.leave)
-        drain = Drain(settings.data_dir, ingest, errors)
+        drain = Drain(settings.data_dir, ingest, services.query.nearby, errors)
         stack.callback(drain.stop)
         drain.start()
 

@@ -2,14 +2,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
 
-from memoryd.client import connect
-from memoryd.domain.capture import Received, from_hook, twins
-from memoryd.domain.event import Event
-from memoryd.wire import TYPES
+from memoryd import spool
+from memoryd.project import id_of_root
 from tests.faults.driver import House
 from tests.unit.capture.samples import TRANSCRIPTS, claude
 
@@ -64,52 +63,22 @@ def counts(report: Any, agent: str = "claude-code") -> tuple[int, int, int]:
     return account["new"], account["known"], account["not_sent"]
 
 
-def hooks(house: House) -> list[Event]:
-    """The events of a turn as hooks tell it, stamped a little later than the transcript."""
-    events = []
-    for name, second, fields in TURN:
+def tell(house: House, count: int | None = None) -> None:
+    """Leave a turn in the inbox as hooks do, a little later than the transcript; wait for it."""
+    inbox = spool.inbox(f"{house.env['XDG_DATA_HOME']}/memoryd/{id_of_root(house.project)}")
+    for number, (name, second, fields) in enumerate(TURN[:count]):
         payload = {"session_id": "s-1", "hook_event_name": name, "cwd": house.project} | fields
-        received = Received("claude-code", "", T + int(second * 1000), house.project)
-        events += from_hook(received, payload)
-    return events
-
-
-def ingest(house: House, events: list[Event]) -> None:
-    """Send hook events as the drain does: without the twins of what was imported."""
-    with connect(house.project, environ=house.env | {"HOME": house.base}) as client:
-        stored = [
-            Event(
-                row["event_id"],
-                row["session_id"],
-                row["timestamp_ms"],
-                TYPES.index(row["event_type"]) + 1,
-                {"user": 1, "assistant": 2, "system": 3, "tool": 4}[row["role"]],
-                row["text"],
-                row["metadata"],
-                row["agent"],
-                row["project"],
-                "",
-                "",
-            )
-            for row in client.events()
-        ]
-        fresh = [event for event in events if not twins.find_twin(event, stored)]
-        client.ingest(
-            (
-                {
-                    "event_id": event.event_id,
-                    "session_id": event.session_id,
-                    "timestamp_ms": event.time_ms,
-                    "event_type": event.type,
-                    "role": event.role,
-                    "text": event.text,
-                    "metadata": event.metadata,
-                    "agent": event.agent,
-                }
-                for event in fresh
-            ),
-            idempotent=True,
+        envelope = spool.Envelope(
+            json.dumps(payload).encode(),
+            agent="claude-code",
+            time_ms=T + int(second * 1000),
+            cwd=house.project,
         )
+        spool.put(inbox, spool.file_name(number, 1), spool.encode(envelope))
+    deadline = time.monotonic() + 60
+    while spool.waiting(inbox):
+        assert time.monotonic() < deadline, "the inbox is not emptied"
+        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -147,7 +116,7 @@ def test_a_session_that_goes_on_is_imported_from_there(home: House) -> None:
 def test_live_and_imported_give_each_turn_once(home: House, *, imported_first: bool) -> None:
     """Whichever comes first, hooks and transcript make one conversation."""
     write(home, "s-1", TRANSCRIPTS["claude-code"])
-    steps = [lambda: ingest(home, hooks(home)), lambda: memory(home, "import")]
+    steps = [lambda: tell(home), lambda: memory(home, "import")]
     for step in reversed(steps) if imported_first else steps:
         step()
     texts = [row["text"] for row in memory(home, "events")]
@@ -248,7 +217,7 @@ def test_a_path_is_imported_whatever_the_agent(home: House, agent: str) -> None:
 def test_coverage_names_the_gaps_and_heals_them(home: House) -> None:
     """What hooks missed is named, imported by --heal, and nothing is missing then."""
     write(home, "s-1", TRANSCRIPTS["claude-code"])
-    ingest(home, hooks(home)[:2])
+    tell(home, 2)
     (row,) = memory(home, "coverage")
     assert (row["session_id"], row["captured"], row["expected"]) == ("s-1", 0, 1)
     assert [gap["words"] for gap in row["gaps"]] == ["Fixed."]
@@ -261,7 +230,7 @@ def test_coverage_names_the_gaps_and_heals_them(home: House) -> None:
 def test_a_turn_that_hooks_told_is_covered(home: House) -> None:
     """Replies in between are told by transcripts alone, and are no gap."""
     write(home, "s-1", TRANSCRIPTS["claude-code"])
-    ingest(home, hooks(home))
+    tell(home)
     (row,) = memory(home, "coverage")
     assert (row["captured"], row["expected"]) == (1, 1)
 

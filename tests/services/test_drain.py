@@ -9,10 +9,11 @@ import pytest
 
 from memoryd import arrivals, project, spool
 from memoryd.domain.errors import DiskFull
-from memoryd.domain.event import Appended, Recorded
+from memoryd.domain.event import Appended, Event, Recorded
 from memoryd.domain.redact import Redactor
 from memoryd.services.drain import Drain
 from memoryd.services.ingest import Ingest
+from memoryd.services.query import Query
 from memoryd.services.status import ErrorBook
 from memoryd.services.watch import Watch
 from memoryd.spool import Envelope
@@ -31,6 +32,11 @@ class Bench(NamedTuple):
     ingest: Ingest
     errors: ErrorBook
     drain: Drain
+
+    @property
+    def nearby(self) -> Callable[[Event, int], Iterator[Event]]:
+        """How a drain looks around an event."""
+        return Query(self.store.log, self.committer).nearby
 
     def leave(self, number: int, payload: bytes | None = None, **header: object) -> str:
         """Put a payload into the inbox, as a hook does; return its name."""
@@ -76,7 +82,7 @@ def bench(tmp_path: os.PathLike[str]) -> Iterator[Bench]:
     committer.start()
     ingest = Ingest(committer, lambda: NOW, "own", Redactor())
     errors = ErrorBook(lambda: NOW)
-    drain = Drain(data_dir, ingest, errors)
+    drain = Drain(data_dir, ingest, Query(store.log, committer).nearby, errors)
     yield Bench(data_dir, store, committer, ingest, errors, drain)
     drain.stop()
     committer.stop()
@@ -294,7 +300,7 @@ def test_a_running_drain_takes_what_arrives(bench: Bench) -> None:
 def test_without_notification_it_looks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the kernel does not tell of new files, the drain finds them all the same."""
     monkeypatch.setattr("memoryd.services.watch._inotify", lambda _directory: None)
-    drain = Drain(bench.data_dir, bench.ingest, bench.errors)
+    drain = Drain(bench.data_dir, bench.ingest, bench.nearby, bench.errors)
     drain.start()
     bench.leave(1)
     until(lambda: len(bench.log()) == 1)
@@ -337,7 +343,7 @@ def test_a_stopped_drain_leaves_no_thread_and_no_file_open(bench: Bench) -> None
     files = len(os.listdir("/proc/self/fd"))
     threads = threading.active_count()
     for _ in range(5):
-        drain = Drain(bench.data_dir, bench.ingest, bench.errors)
+        drain = Drain(bench.data_dir, bench.ingest, bench.nearby, bench.errors)
         drain.start()
         drain.stop()
     assert len(os.listdir("/proc/self/fd")) == files

@@ -3,6 +3,7 @@
 A file is deleted only after the write that holds its events is on disk. A crash in between is
 harmless: the events' ids follow from the file's name, so the log knows them. A file that nobody
 can read is set aside with the reason; one that cannot be written now stays, and is tried again.
+What a transcript has told already (`twins`) is not written a second time.
 """
 
 import errno
@@ -11,11 +12,12 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Final, NamedTuple
 
 from memoryd import arrivals, spool
+from memoryd.domain.capture import twins
 from memoryd.domain.errors import Conflict, InvalidInput, MemorydError, Stopping
 from memoryd.domain.event import Event
 from memoryd.services.ingest import BATCH_LIMIT, Ingest
@@ -39,11 +41,18 @@ class _File(NamedTuple):
 class Drain:
     """One thread, from `start` to `stop`, that moves what hooks left into the log."""
 
-    def __init__(self, data_dir: str, ingest: Ingest, errors: ErrorBook) -> None:
-        """The inbox and its neighbour must exist."""
+    def __init__(
+        self,
+        data_dir: str,
+        ingest: Ingest,
+        nearby: Callable[[Event, int], Iterable[Event]],
+        errors: ErrorBook,
+    ) -> None:
+        """``nearby`` gives an event's session within so many ms. The inbox must exist."""
         self._inbox = spool.inbox(data_dir)
         self._aside = spool.aside(data_dir)
         self._ingest = ingest
+        self._nearby = nearby
         self._errors = errors
         self._stopping = threading.Event()
         self._left: set[str] = set()  # in the log, or told of, and yet not to be removed
@@ -128,7 +137,8 @@ class Drain:
     def _write(self, batch: list[_File]) -> None:
         """Write the events of a batch, and only then remove its files."""
         refused: dict[str, str] = {}
-        for events in _parts([event for file in batch for event in file.events]):
+        fresh = [event for file in batch for event in file.events if not self._told(event)]
+        for events in _parts(fresh):
             for result in self._ingest.many(events, len(events), idempotent=False):
                 # another source has told of the same call already
                 if result.error is not None and not isinstance(result.error, Conflict):
@@ -139,6 +149,10 @@ class Drain:
                 self._set_aside(file.name, reason)
             else:
                 self._remove(file.name)
+
+    def _told(self, event: Event) -> bool:
+        """Whether an import has told what this event tells."""
+        return bool(twins.find_twin(event, self._nearby(event, twins.WINDOW_MS)))
 
     def _remove(self, name: str) -> None:
         try:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from memoryd.domain.errors import Cancelled, InvalidInput
-from memoryd.domain.event import TIME_LIMIT_MS, Recorded, check_id
+from memoryd.domain.event import TIME_LIMIT_MS, Event, Recorded, check_id
 from memoryd.domain.keys import time_floor
 from memoryd.domain.session import AgentStats, SessionStats
 from memoryd.storage.committer import Committer
@@ -119,6 +119,13 @@ class Query:
             if scanned >= _SCAN_LIMIT:
                 return Page(found, _token(fingerprint, last))
         return Page(found, "")
+
+    def nearby(self, event: Event, window_ms: int) -> Iterator[Event]:
+        """What an event's session holds within so many milliseconds of it."""
+        start = time_floor(event.time_ms - window_ms)
+        stop = time_floor(event.time_ms + window_ms + 1)
+        for _, recorded in self._log.by_session(event.session_id, start, stop):
+            yield recorded.event
 
     def tail(self, after: int | None, wanted: Filter, alive: Alive) -> Iterator[Recorded]:
         """Events in the order of writing, behind a number (None: the present end), for ever."""

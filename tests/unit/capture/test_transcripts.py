@@ -185,8 +185,8 @@ def test_codex_tells_words_once() -> None:
         or told(events)[1][0] == "user_message"
     )
     lines = {e.text: e.metadata["source_ids"] for e in events}
-    assert lines["Why is the cart empty?"] == "line 4,line 5"
-    assert lines["Fixed."] == "line 9,line 10"
+    assert lines["Why is the cart empty?"] == "line:4,line:5"
+    assert lines["Fixed."] == "line:9,line:10"
     call = next(e for e in events if e.type == EventType.TOOL_RESULT)
     assert call.metadata["duration_ms"] == "500"
     assert call.metadata["error"] == "exit code 2"
@@ -288,7 +288,7 @@ def test_cursor_is_known_by_its_lines() -> None:
     """Without ids and times an event has its line, and the file's name and time."""
     _, events = read("cursor", TRANSCRIPTS["cursor"])
     assert [(e.session_id, e.time_ms) for e in events] == [("file-name", HERE.changed_ms)] * 3
-    assert [e.metadata["source_ids"] for e in events] == ["line 1", "line 2", "line 2"]
+    assert [e.metadata["source_ids"] for e in events] == ["line:1", "line:2", "line:2"]
 
 
 def test_a_message_that_cannot_be_read_takes_nothing_with_it() -> None:

@@ -75,7 +75,7 @@ class ClaudeCode(Reader):
         speaks = self._SPEAKERS.get(kind)
         if speaks is None:
             return self.skip(number, _reason(kind, record))
-        origin = Origin(number, text(record, "uuid") or f"line {number}")
+        origin = Origin(number, text(record, "uuid") or f"line:{number}")
         if text(record, "uuid"):
             moment = f"{origin.id} {record.get('timestamp')}"
             if moment in self.seen:

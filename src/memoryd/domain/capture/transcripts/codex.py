@@ -79,7 +79,7 @@ class Codex(Reader):
 
     def take(self, number: int, record: Json) -> bool:
         """Emit what is complete with this record; whether it tells something."""
-        origin = Origin(number, f"line {number}")
+        origin = Origin(number, f"line:{number}")
         self._last_ms = time_ms(record, "timestamp", self._last_ms)
         kind, payload = text(record, "type"), sub(record, "payload")
         if kind == "session_meta":

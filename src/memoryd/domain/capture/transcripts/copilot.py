@@ -46,7 +46,7 @@ class Copilot(Reader):
 
     def take(self, number: int, record: Json) -> bool:
         """Emit what is complete with this record; whether it tells something."""
-        origin = Origin(number, text(record, "id") or f"line {number}")
+        origin = Origin(number, text(record, "id") or f"line:{number}")
         if text(record, "id"):
             if origin.id in self.seen:
                 return self.skip(number, "replayed record")

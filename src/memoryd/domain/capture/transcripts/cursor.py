@@ -21,7 +21,7 @@ class Cursor(Reader):
 
     def take(self, number: int, record: Json) -> bool:
         """Emit what is complete with this record; whether it tells something."""
-        origin = Origin(number, f"line {number}")
+        origin = Origin(number, f"line:{number}")
         role, message = text(record, "role"), sub(record, "message")
         if role not in ("user", "assistant"):
             return self.skip(number, f"message of the {role}" if role else "record without a role")

@@ -36,7 +36,7 @@ class OpenCode(Reader):
         """Emit what is complete with this record; whether it tells something."""
         table = text(record, "table")
         row = obj(record.get("row"), "row")
-        origin = Origin(number, text(row, "id") or f"line {number}")
+        origin = Origin(number, text(row, "id") or f"line:{number}")
         if table in ("session", "session_v2"):
             self._flush()
             return self._session(origin, row)
