@@ -57,14 +57,17 @@ _LONG_SHAPES = (
 )
 # stand in secrets that a slash may cut into short words; in their own case
 _CUT = (b"ABSK", b"eyJrIjoi", b"ops_eyJ", b"sntry", b"whsec_", b"glc_", b"TT3", b"fm1", b"fm2_")
-# say enough by themselves; in lower case
+# say enough by themselves, in lower case: parts of a word, and others
 _SIGNS = (
-    *(b"<private", b"-----begin ", b"bearer", b"authorization", b"basic ", b"basic\t", b"basic%20"),
-    *(b"basic\\t", b'"auth"', b'"auth\\', b"1//0", b"1\\/\\/0", b"-signature=", b"sig="),
-    *(b"age-secret-key-1", b"sshpass ", b"hooks.slack.com", b"webhook.office.com"),
-    *(b"hooks.zapier.com", b"discord", b"cloudflare", b"cf_api", b"cf_token", b"datadog", b"dd_ap"),
-    *(b"dd-api", b"twilio", b"paypal", b"okta", b"ssws ", b"heroku", b"vercel", b"netlify"),
-    *(b"mailgun", b"snyk", b"codecov", b"wandb", b"weights_and_biases"),
+    *(b"-----begin", b"bearer", b"authorization", b"-signature=", b"sig=", b"age-secret-key-1"),
+    *(b"sshpass", b"hooks.slack.com", b"webhook.office.com", b"hooks.zapier.com", b"discord"),
+    *(b"cloudflare", b"cf_api", b"cf_token", b"datadog", b"dd_ap", b"dd-api", b"twilio", b"paypal"),
+    *(b"okta", b"ssws", b"heroku", b"vercel", b"netlify", b"mailgun", b"snyk", b"codecov"),
+    *(b"wandb", b"weights_and_biases"),
+)
+_PHRASES = (
+    *(b"<private", b'"auth"', b'"auth\\', b"1//0", b"1\\/\\/0"),
+    *(b"basic ", b"basic\t", b"basic%20", b"basic\\t"),
 )
 _FLAGS = (
     *(b"pass", b"pwd", b"token", b"auth", b"access-", b"api", b"secret", b"client-secret", b"key"),
@@ -72,14 +75,8 @@ _FLAGS = (
 )
 # say enough together
 _PAIRS = (
-    *(
-        (b"curl ", b"-u"),
-        (b"login", b"password"),
-        (b"docker login", b"-p"),
-        (b"podman login", b"-p"),
-        (b"helm registry login", b"-p"),
-        (b"mysql", b"-p"),
-    ),
+    *((b"curl ", b"-u"), (b"login", b"password"), (b"docker login", b"-p")),
+    *((b"podman login", b"-p"), (b"helm registry login", b"-p"), (b"mysql", b"-p")),
     (b"mariadb ", b"-p"),
 )
 # names before a value, and the length that the value has at least
@@ -88,6 +85,11 @@ _NAMES = (
     *((b"_auth", 12), (b"key", 12)),
 )
 _SPOKEN = (b"session", b"security", b"aws")  # before a name: words may follow before the value
+_SPOKEN_JOINS = (
+    *(b"is ", b"is:", b"is\t", b"is\\t", b"was ", b"was:", b"was\t", b"was\\t"),
+    b"access",
+)
+_JOINS = (b":", b"=", b",", b"(", b">", b"\\t", *_SPOKEN_JOINS)
 _NAME = b"abcdefghijklmnopqrstuvwxyz0123456789_.-"
 _QUOTES = b"\"'`"
 _ESCAPED = tuple(b"\\u00%d" % digit for digit in range(2, 8))
@@ -97,9 +99,9 @@ def suspicious(data: bytes) -> bool:
     """Whether the redactor has to look at ``data``, the raw bytes of a text or of JSON."""
     low = data.lower()
     return (
-        any([sign in low for sign in _SIGNS])  # noqa: C419 - twice as fast as a generator
-        or _shaped(data)
-        or any([part.startswith(_FLAGS) for part in low.split(b"--")[1:]])  # noqa: C419 - as above
+        any(phrase in low for phrase in _PHRASES)
+        or _worded(data)
+        or any([part.startswith(_FLAGS) for part in low.split(b"--")[1:]])  # noqa: C419 - twice as fast as a generator
         or any(one in low and other in low for one, other in _PAIRS)
         or (b"\\u00" in data and any(escape in data for escape in _ESCAPED))
         or _with_user(data)
@@ -108,15 +110,19 @@ def suspicious(data: bytes) -> bool:
     )
 
 
-def _shaped(data: bytes) -> bool:
-    """Whether a long word has the shape of a secret."""
-    words = [word for word in data.translate(_WORDS).split() if len(word) >= _LONG]
+def _worded(data: bytes) -> bool:
+    """Whether a word holds a sign or has the shape of a secret; each word is looked at once."""
+    words = set(data.translate(_WORDS).split())
     text = b" ".join(words)
-    longest = b" ".join([word for word in words if len(word) >= _VERY_LONG and not _is_uuid(word)])
+    low = text.lower()
+    long = [word for word in words if len(word) >= _LONG]
+    text_of_long = b" ".join(long)
+    longest = b" ".join([word for word in long if len(word) >= _VERY_LONG and not _is_uuid(word)])
     return (
-        any(shape in text for shape in _SHAPES)
+        any(sign in low for sign in _SIGNS)
+        or any(shape in text for shape in _CUT)
+        or any(shape in text_of_long for shape in _SHAPES)
         or any(shape in longest for shape in _LONG_SHAPES)
-        or any(shape in data for shape in _CUT)
     )
 
 
@@ -154,10 +160,15 @@ def _named(low: bytes, name: bytes, size: int) -> bool:
     place = low.find(name)
     while place >= 0:
         end = place + len(name)
+        near = low[end : end + 64].lstrip(_NAME)
+        # most names are followed by a space and a plain word, and done with here
+        if near[:1] != b" " or near.lstrip(b" \t").startswith(_JOINS):
+            rest = low[end : end + 400]
+            if _joined(rest, size):
+                return True
+            if b"\\t" in rest and _joined(rest.replace(b"\\t", b" "), size):
+                return True
         if low[max(place - 9, 0) : place].rstrip(b"_- ").endswith(_SPOKEN):
-            return True
-        rest = low[end : end + 400]
-        if _joined(rest, size) or (b"\\t" in rest and _joined(rest.replace(b"\\t", b" "), size)):
             return True
         place = low.find(name, end)
     return False
@@ -166,11 +177,9 @@ def _named(low: bytes, name: bytes, size: int) -> bool:
 def _joined(rest: bytes, size: int) -> bool:
     """Whether what follows a name joins it to a value."""
     rest = rest.lstrip(_NAME).lstrip(b"\\\"'`]").lstrip(b" \t")
-    if rest.startswith((b"is ", b"is:", b"is\t", b"was ", b"was:", b"was\t", b"access")):
-        return True
-    if rest[:1] not in (b":", b"=", b",", b"(", b">"):
+    if not rest.startswith(_JOINS):
         return False
-    if _valued(rest, size):
+    if rest.startswith(_SPOKEN_JOINS) or _valued(rest, size):
         return True
     typed = rest.find(b"=", 1, 60)  # `token: str = "..."`
     return typed >= 0 and _valued(rest[typed:], size)
