@@ -294,6 +294,22 @@ def test_a_keyword_alone_changes_no_byte(house: House) -> None:
     assert [envelope.payload for envelope in spooled(house)] == [payload]
 
 
+def test_rules_of_the_user_count_in_hooks_too(house: House) -> None:
+    """A secret that only the user's own rule knows does not reach the disk either."""
+    rules = f"{house.base}/rules.toml"
+    with open(rules, "w", encoding="utf-8") as file:
+        file.write('[[rules]]\nid = "staff"\npattern = "staff-[0-9]{6}"\nkeywords = ["staff-"]\n')
+    _configure(house, f"redact.rules = '{rules}'\n")
+    hook(house, payload=prompt("ask staff-123456"))
+    hook(house, payload=prompt("ask staff-123456"))
+    assert len(spooled(house)) == 2
+    assert b"123456" not in _on_disk(house)
+    os.unlink(rules)
+    hook(house, payload=prompt("ask staff-123456"))
+    assert b"123456" not in _on_disk(house)
+    assert "there is no file" in log_text(house)
+
+
 def test_a_broken_redactor_keeps_the_payload_off_the_disk(house: House) -> None:
     """If secrets cannot be looked for, nothing is written but a line that says so."""
     os.mkdir(f"{house.base}/broken")

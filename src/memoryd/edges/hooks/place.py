@@ -15,6 +15,7 @@ CACHE = ".hook"  # no project's id begins with a dot
 _YES = ("true", "yes", "on", "1")
 _NO = ("false", "no", "off", "0")
 _CACHE_LIMIT = 16 * 1024
+_DEFAULTS = ("0", "", "spool", "")  # unified, data_dir, hook.transport, redact.rules
 
 
 class Nowhere(Exception):
@@ -24,7 +25,7 @@ class Nowhere(Exception):
 class Place:
     """Where a payload goes, and what was odd on the way to that answer."""
 
-    __slots__ = ("chosen", "cwd", "data_dir", "problems", "project", "transport")
+    __slots__ = ("chosen", "cwd", "data_dir", "problems", "project", "rules", "transport")
 
     def __init__(self) -> None:
         self.cwd = ""
@@ -32,18 +33,17 @@ class Place:
         self.chosen = False
         self.data_dir = ""
         self.transport = "spool"
+        self.rules = ""
         self.problems: list[str] = []
 
 
 def find() -> Place:
     """Decide for the working directory and the environment of this process. Raises Nowhere."""
     place = Place()
-    unified, data_dir, place.transport = _configured(place.problems)
+    said, data_dir, place.transport, rules = _configured(place.problems)
+    unified = _switch("MEMORYD_UNIFIED", default=said == "1")
     place.cwd = _working_directory()
     _choose_project(place)
-    said = os.environ.get("MEMORYD_UNIFIED", "").lower()
-    if said in _YES or said in _NO:
-        unified = said in _YES
     name = project.UNIFIED if unified else place.project
     data_dir = os.path.expanduser(os.environ.get("MEMORYD_DATA_DIR") or data_dir)
     place.data_dir = data_dir or project.data_dir(name)
@@ -52,7 +52,13 @@ def find() -> Place:
     transport = os.environ.get("MEMORYD_HOOK_TRANSPORT", "")
     if transport in {"rpc", "spool"}:
         place.transport = transport
+    place.rules = os.path.expanduser(os.environ.get("MEMORYD_REDACT_RULES", rules))
     return place
+
+
+def _switch(variable: str, *, default: bool) -> bool:
+    said = os.environ.get(variable, "").lower()
+    return said in _YES if said in _YES or said in _NO else default
 
 
 def _choose_project(place: Place) -> None:
@@ -78,23 +84,23 @@ def _working_directory() -> str:
         return said if os.path.isabs(said) else ""
 
 
-def _configured(problems: list[str]) -> tuple[bool, str, str]:
-    """What the user's file says: unified, data_dir, hook.transport."""
+def _configured(problems: list[str]) -> tuple[str, str, str, str]:
+    """What the user's file says, in the order of the defaults."""
     path = project.config_file()
     try:
         found = os.stat(path)
     except OSError:
-        return False, "", "spool"
+        return _DEFAULTS
     mark = f"{path}\0{found.st_mtime_ns} {found.st_ctime_ns} {found.st_size} {found.st_ino}"
     cache = f"{project.data_home()}/{CACHE}"
     kept = _read(cache).split("\n")
-    if kept[0] == mark and len(kept) == len(("mark", "unified", "data_dir", "transport")):
-        return kept[1] == "1", kept[2], kept[3]
+    if kept[0] == mark and len(kept) == 1 + len(_DEFAULTS):
+        return kept[1], kept[2], kept[3], kept[4]
     from memoryd.edges.hooks import slow
 
-    unified, data_dir, transport = slow.configured(problems)
-    slow.keep(cache, f"{mark}\n{int(unified)}\n{data_dir}\n{transport}")
-    return unified, data_dir, transport
+    said = slow.configured(problems) or _DEFAULTS
+    slow.keep(cache, "\n".join((mark, *said)))
+    return said
 
 
 def _read(path: str) -> str:

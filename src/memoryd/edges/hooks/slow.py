@@ -5,14 +5,21 @@ too long: each import here costs as much as all the rest of a hook.
 """
 
 import os
+from typing import TYPE_CHECKING
 
 from memoryd import project
+
+if TYPE_CHECKING:
+    from memoryd.domain.redact import Redactor
 
 _CUTS = (4 * 1024, 64 * 1024, 1024 * 1024)
 
 
-def configured(problems: list[str]) -> tuple[bool, str, str]:
-    """What the user's file says: unified, data_dir, hook.transport; defaults if it is no good."""
+def configured(problems: list[str]) -> tuple[str, str, str, str] | None:
+    """What the user's file says: unified, data_dir, hook.transport, redact.rules.
+
+    None if the file is no good; then ``problems`` says why.
+    """
     from memoryd import config
 
     try:
@@ -20,10 +27,11 @@ def configured(problems: list[str]) -> tuple[bool, str, str]:
         settings, values = config.load("/", environ={})
     except config.ConfigError as error:
         problems.append(str(error))
-        return False, "", "spool"
+        return None
     source = {value.key: value.source for value in values}
     data_dir = "" if source["data_dir"] == "default" else settings.data_dir
-    return settings.unified, data_dir, settings.hook_transport
+    unified = "1" if settings.unified else "0"
+    return unified, data_dir, settings.hook_transport, settings.redact_rules
 
 
 def keep(path: str, text: str) -> None:
@@ -42,23 +50,37 @@ def keep(path: str, text: str) -> None:
         return
 
 
-def redacted(payload: bytes) -> bytes:
+def redacted(payload: bytes, rules: str) -> bytes:
     """The payload without secrets; byte for byte as it was if it has none.
 
     What is not JSON is redacted as text: it will be set aside, and even there holds no secret.
+    ``rules`` is the file of the user's own, or "". Raises ValueError if that cannot be used.
     """
     import json
 
     from memoryd.domain.errors import InvalidInput
-    from memoryd.domain.redact import Redactor
 
-    redactor = Redactor()
+    redactor = _redactor(rules)
     try:
         value, counts = redactor.redact_value(json.loads(payload))
     except (ValueError, RecursionError, InvalidInput):
         text, counts = redactor.redact(payload.decode("utf-8", "surrogateescape"))
         return text.encode("utf-8", "surrogateescape") if counts else payload
     return json.dumps(value).encode() if counts else payload
+
+
+def _redactor(rules: str) -> "Redactor":
+    from memoryd.domain.redact import Redactor
+
+    if not rules:
+        return Redactor()
+    from memoryd import config
+
+    try:
+        settings, _ = config.load("/", environ={"MEMORYD_REDACT_RULES": rules})
+        return config.redactor(settings)
+    except config.ConfigError as error:
+        raise ValueError(str(error)) from None
 
 
 def shortened(payload: bytes, limit: int) -> bytes:
