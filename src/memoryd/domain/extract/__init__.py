@@ -1,0 +1,1 @@
+"""The extractive summarizer: words chosen from the conversation itself, and never invented."""
