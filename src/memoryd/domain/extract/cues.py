@@ -124,6 +124,10 @@ OUTCOME: Final = re.compile(
     r"|\d+ (?:passed|failed|errors?|failures?|problems?)\b[^\n]*)|^\[[\w./-]+ [0-9a-f]{7,12}\] [^\n]+|^https://\S+/(?:pull|issues|commit|gist)\S*)",
     re.MULTILINE,
 )
+# The same at the beginning of a line that a user pasted.
+PASTED: Final = re.compile(
+    r"(?:[\w.]*(?:Error|Exception)|[Ee]rror(?:\[\w+\])?|fatal|panic|FAILED|FAIL|npm ERR!|Traceback)\b[: ]"
+)
 FAILED: Final = re.compile(
     r"error|exception|fail|fatal|panic|not found|no such|denied|not permitted|cannot|conflict|rejected",
     re.IGNORECASE,
@@ -139,9 +143,9 @@ def cues_of(words: Sequence[str], text: str) -> set[Kind]:
     return found
 
 
-def kind_of(cues: set[Kind], text: str, *, user: bool) -> Kind:
-    """What a statement does, by its cues; what a user says is rather a request."""
-    if user and _ASK.search(text):
+def kind_of(cues: set[Kind], request: str = "") -> Kind:
+    """What a statement does, by its cues; of a user's statement also whether it is a request."""
+    if request and _ASK.search(request):
         return Kind.ASK
     return next((kind for kind in _ORDER if kind in cues), Kind.FACT)
 

@@ -9,19 +9,22 @@ from collections.abc import Sequence
 from typing import Final
 
 from memoryd.domain.event import Event, EventRole
-from memoryd.domain.extract.candidates import PLANNING, Candidate, gather, leftovers
-from memoryd.domain.extract.choose import FEWEST, SAME, choose
+from memoryd.domain.extract.candidates import Candidate, gather
+from memoryd.domain.extract.choose import FEWEST, MOST, choose, split
 from memoryd.domain.extract.condense import BULLET_LIMIT, line, sentence
 from memoryd.domain.extract.cues import Kind
 from memoryd.domain.extract.digest import digest
 from memoryd.domain.extract.keywords import Tally
+from memoryd.domain.extract.outputs import PLANNING, leftovers
 from memoryd.domain.extract.prose import Form, pieces, visible
-from memoryd.domain.extract.terms import overlap, terms
+from memoryd.domain.extract.terms import terms
 from memoryd.domain.extract.titles import title_of
 from memoryd.domain.summarize import Digest, Evidence, Point, Summary
 from memoryd.domain.toc import Level, Node
 
 SUMMARY_LIMIT: Final = 800
+_MORE: Final = 4  # statements that only the summary tells
+_LEADING: Final = 4  # statements that the summary tells in any case
 _BEFORE_LIMIT: Final = 40  # statements of the context that novelty is measured against
 _SCAN_LIMIT: Final = 8_000  # characters of one tool result that are searched for names
 _EDITS: Final = re.compile(r"edit|write|patch|replace|create_file|notebook", re.IGNORECASE)
@@ -38,20 +41,16 @@ class Extractive:
 
     def segment(self, events: Sequence[Event], before: Sequence[Event]) -> Summary:
         """What happened in a segment; what ``before`` has said already counts less."""
-        candidates = gather(events)
-        chosen = choose(candidates, _context(before))
+        edited = _edited(events)
+        picked = choose(gather(events), _context(before), MOST + _MORE)
+        chosen, more = split(picked, MOST - bool(edited))
         if len(chosen) < FEWEST:
-            more = [c for c in leftovers(events) if not _told(c, chosen)]
-            telling = [c for c in more if c.score > 0]
-            chosen += choose(telling if chosen or telling else more, [], FEWEST - len(chosen))
-        spoken = sorted(chosen, key=lambda c: (c.event, c.place))
-        points = [_point(events, c) for c in spoken]
-        if edited := _edited(events):
-            points = [*points[: 7 - 1], edited]
+            chosen += _leftovers(events, chosen)
+        points = [_point(events, c) for c in sorted(chosen, key=_order)]
         return Summary(
             title_of(chosen),
-            _paragraph(candidates, chosen),
-            tuple(points),
+            _paragraph(chosen, more[:_MORE]),
+            (*points, *edited),
             _keywords(events, chosen),
         )
 
@@ -71,11 +70,21 @@ def _context(before: Sequence[Event]) -> list[frozenset[str]]:
     return said[-_BEFORE_LIMIT:]
 
 
-def _told(candidate: Candidate, chosen: Sequence[Candidate]) -> bool:
-    return any(
-        candidate.piece.text in c.piece.text or overlap(candidate.terms, c.terms) > SAME
-        for c in chosen
-    )
+def _leftovers(events: Sequence[Event], chosen: Sequence[Candidate]) -> list[Candidate]:
+    """What fills up a summary that has too few statements: calls, or anything if there is nothing."""
+    found = [
+        Candidate(d.event, -place, d.piece, d.kind, d.role, frozenset(d.terms), round(d.base, 6))
+        for place, d in enumerate(leftovers(events), 1)
+        if not any(d.piece.text in c.piece.text or c.piece.text in d.piece.text for c in chosen)
+    ]
+    telling = [candidate for candidate in found if candidate.score > 0]
+    picked = choose(telling if chosen or telling else found, [], FEWEST - len(chosen))
+    return [choice.candidate for choice in picked]
+
+
+def _order(candidate: Candidate) -> tuple[int, int]:
+    """Sorts candidates in the order of speaking."""
+    return candidate.event, candidate.place
 
 
 def _label(event: Event, candidate: Candidate) -> str:
@@ -102,8 +111,8 @@ def _point(events: Sequence[Event], candidate: Candidate) -> Point:
     return Point(label + text, (evidence,), weight)
 
 
-def _edited(events: Sequence[Event]) -> Point | None:
-    """Which files were changed, if the tools that change files say so."""
+def _edited(events: Sequence[Event]) -> tuple[Point, ...]:
+    """A bullet of the files that were changed, if the tools that change files say so."""
     evidence: dict[str, Evidence] = {}
     for number, event in enumerate(events):
         path = event.metadata.get("file_path", "")
@@ -123,22 +132,19 @@ def _edited(events: Sequence[Event]) -> Point | None:
             break
         text += f"{', ' if kept else ''}{name}"
         kept.append(proof)
-    return Point(text, tuple(kept), 0.3) if kept else None
+    return (Point(text, tuple(kept), 0.3),) if kept else ()
 
 
-def _paragraph(candidates: Sequence[Candidate], chosen: Sequence[Candidate]) -> str:
+def _paragraph(chosen: Sequence[Candidate], more: Sequence[Candidate]) -> str:
     """The summary: the statements that matter most, and the next best, in the order of speaking."""
-    more = choose([c for c in candidates if c not in chosen], [c.terms for c in chosen], 4)
     kept: list[Candidate] = []
     size = 0
-    for candidate in [*chosen[:4], *more, *chosen[4:]]:
-        if candidate.piece.form >= Form.HEADING and candidate not in chosen:
-            continue
-        length = min(len(candidate.piece.text), BULLET_LIMIT) + 12
+    for candidate in [*chosen[:_LEADING], *more, *chosen[_LEADING:]]:
+        length = min(len(candidate.piece.text), BULLET_LIMIT) + 2
         if size + length <= SUMMARY_LIMIT:
             kept.append(candidate)
             size += length
-    kept.sort(key=lambda c: (c.event, c.place))
+    kept.sort(key=_order)
     said = [sentence(line(candidate.piece.text)) for candidate in kept]
     return " ".join(said)[:SUMMARY_LIMIT]
 

@@ -26,9 +26,7 @@ _NOISE: Final = re.compile(
 )
 _HEADING: Final = re.compile(r"\s*#{1,6}\s+(.+?)[\s#:]*$")
 _STRONG: Final = re.compile(r"\s*(?:\d+[.)]\s+|[-*•]\s+)?(\*\*|__)([^*_]{3,90}?)[:.]?\1[:.]?\s*$")
-_ITEM: Final = re.compile(
-    r"\s*(?:>\s*)*(?:[-*+•‣▪–✓✔✗✘]|\d{1,3}[.)、]|[a-z]\))\s+(?:\[[ xX]\]\s+)?"
-)
+_ITEM: Final = re.compile(r"\s*(?:>\s*)*(?:[-*+•‣▪–✓✔✗✘]|\d{1,3}[.)、])\s+(?:\[[ xX]\]\s+)?")
 _QUOTE: Final = re.compile(r"\s*(?:>\s*)+")
 _LISTING: Final = re.compile(r"\s*\d+\s*(?:[→│|]|\t)|\s*L?\d+:\s{2,}|.*:\d+[:-]\s")
 _DIFF: Final = re.compile(
@@ -141,15 +139,16 @@ def _goes_on(text: str, end: int, start: int, line: str) -> bool:
 
 def _form(line: str) -> tuple[int, Form | None]:
     """How many characters of markup a line begins with, and its form; None for no prose."""
-    if _RULE.match(line):
-        return 0, None
-    if heading := (_HEADING.match(line) or _STRONG.match(line)):
-        return heading.start(heading.lastindex or 1), Form.HEADING
     first = line.lstrip()[:1]
-    if first == "|":
-        return 0, Form.ROW
-    if item := _ITEM.match(line):
-        return item.end(), None if looks_like_code(line[item.end() :]) else Form.ITEM
+    if not first.isalpha():
+        if _RULE.match(line):
+            return 0, None
+        if heading := (_HEADING.match(line) or _STRONG.match(line)):
+            return heading.start(heading.lastindex or 1), Form.HEADING
+        if first == "|":
+            return 0, Form.ROW
+        if item := _ITEM.match(line):
+            return item.end(), None if looks_like_code(line[item.end() :]) else Form.ITEM
     if looks_like_code(line):
         return 0, None
     skip = quote.end() if first == ">" and (quote := _QUOTE.match(line)) else 0
