@@ -209,6 +209,35 @@ def test_the_largest_event_is_read_at_both_ends_only() -> None:
     assert "We decided to retry it with a timeout." in lines(summary)
 
 
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "-",
+        ".",
+        "# ",
+        "? ",
+        "*",
+        "` ",
+        ", ",
+        "<a ",
+        "[",
+        "(",
+        "a/",
+        "Error",
+        "e.g. ",
+        "1. ",
+        "> ",
+        ";  ",
+    ],
+)
+def test_monotonous_text_takes_no_longer_than_any_other(unit: str) -> None:
+    """No pattern runs away on a text that nearly matches it, whoever says it."""
+    text = unit * (32_000 // len(unit)) + "x"
+    told(
+        [event(USER, text), event(ASSISTANT, text), event(TOOL, text, tool_name="Bash", error="1")]
+    )
+
+
 @pytest.mark.parametrize("name", TALKS)
 def test_the_same_events_give_the_same_words(name: str) -> None:
     """Also by another summarizer, after others have been summarized."""

@@ -18,7 +18,7 @@ _TAG: Final = re.compile(r"</?[a-zA-Z][\w-]*(?:\s[^<>]{0,80})?>")
 _EMPHASIS: Final = re.compile(r"\*\*|__|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])")
 _LINK: Final = re.compile(r"!?\[([^\]\n]{1,120})\]\((?:[^)\s]{1,300})\)")
 _MARK: Final = re.compile(
-    r"^(?:[#>|\-*+•–✓✔✗✘\s]+|\d{1,2}[.)]\s+)+(?=\S)|[\s|]+$|[\u2705\u274c\u26a0\ufe0f\u2728\U0001f300-\U0001faff]+\s*"
+    r"^(?:[#>|\-*+•–✓✔✗✘\s]|\d{1,2}[.)]\s)+(?=\S)|[\s|]+$|[\u2705\u274c\u26a0\ufe0f\u2728\U0001f300-\U0001faff]+\s*"
 )
 _ASIDE: Final = re.compile(r"\s*[(（][^()（）]{1,120}[)）]")
 _POLITE: Final = re.compile(
@@ -33,7 +33,7 @@ _TURN: Final = re.compile(
     r"|\s(?:because|so that|since|which|in order to|when|while|but|although|whereas|weil|damit|sodass)\s)"
 )
 _LOOSE: Final = re.compile(
-    r"(?:[\s,;:，；：、—–(\[{`\"'“‘*-]+|\s(?:a|an|the|of|to|in|on|for|and|or|with|by|at|from|is|are|was|were|be|that|this|its|it|as|into|not|your|our|their|i|we|my|if|than|und|der|die|das|mit|für|von|zu|de|la|le|et))+$",
+    r"(?:[\s,;:，；：、—–(\[{`\"'“‘*-]|\s(?:a|an|the|of|to|in|on|for|and|or|with|by|at|from|is|are|was|were|be|that|this|its|it|as|into|not|your|our|their|i|we|my|if|than|und|der|die|das|mit|für|von|zu|de|la|le|et))+$",
     re.IGNORECASE,
 )
 

@@ -45,7 +45,7 @@ def outcomes(number: int, event: Event) -> Iterator[Draft]:
             continue
         failed = FAILED.search(line) is not None
         kind = Kind.FAILURE if failed else Kind.FACT
-        base = (0.2 if failed else 0.1) + 0.15 * failing
+        base = 0.1 + 0.25 * (failed and failing)
         yield _output(number, event.role, Piece(line, Form.OUTPUT), kind, base)
         count += 1
         if count >= OUTPUT_LINES:

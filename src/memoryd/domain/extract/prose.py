@@ -24,10 +24,10 @@ _NOISE: Final = re.compile(
     r"|tool_use_error)\b[^>]*>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
-_HEADING: Final = re.compile(r"\s*#{1,6}\s+(.+?)[\s#:]*$")
+_HEADING: Final = re.compile(r"\s*#{1,6}\s+(?=\S)")
 _STRONG: Final = re.compile(r"\s*(?:\d+[.)]\s+|[-*•]\s+)?(\*\*|__)([^*_]{3,90}?)[:.]?\1[:.]?\s*$")
 _ITEM: Final = re.compile(r"\s*(?:>\s*)*(?:[-*+•‣▪–✓✔✗✘]|\d{1,3}[.)、])\s+(?:\[[ xX]\]\s+)?")
-_QUOTE: Final = re.compile(r"\s*(?:>\s*)+")
+_QUOTE: Final = re.compile(r"\s*(?:>\s?)+")
 _LISTING: Final = re.compile(r"\s*\d+\s*(?:[→│|]|\t)|\s*L?\d+:\s{2,}|.*:\d+[:-]\s")
 _DIFF: Final = re.compile(
     r"(?:\+\+\+|---|@@|diff --git|index [0-9a-f]{6})|[+-](?=[\t{}()<@/*#\w]|\s{2})(?!\d)"
@@ -46,7 +46,7 @@ _NO_END: Final = (
     r"(?<!\bz\.B\.)(?<!\bd\.h\.)(?<!\bFig\.)(?<!\bapprox\.)(?<!\betc\.)(?<!\bresp\.)(?<!\bincl\.)"
 )
 _END: Final = re.compile(
-    rf"[.!?…]{_NO_END}[.!?…]*[\"'”’»)\]*_`]*\s+(?=[^\sa-z])|[a-z)]{{2}}[.!?]{_NO_END}\s+(?=[a-z])"
+    rf"(?<![.!?…])[.!?…]++{_NO_END}[\"'”’»)\]*_`]*\s+(?=[^\sa-z])|[a-z)]{{2}}[.!?]{_NO_END}\s+(?=[a-z])"
     r"|[。！？｡]+[」』”’）)\]*_]*\s*|[।॥።։۔؟។။།]+\s*"
 )
 _PAUSE: Final = re.compile(r"[,;:，；：、—–)]\s*|\s")
@@ -143,16 +143,17 @@ def _form(line: str) -> tuple[int, Form | None]:
     if not first.isalpha():
         if _RULE.match(line):
             return 0, None
-        if heading := (_HEADING.match(line) or _STRONG.match(line)):
-            return heading.start(heading.lastindex or 1), Form.HEADING
-        if first == "|":
-            return 0, Form.ROW
-        if item := _ITEM.match(line):
-            return item.end(), None if looks_like_code(line[item.end() :]) else Form.ITEM
-    if looks_like_code(line):
+        if heading := _HEADING.match(line):
+            return heading.end(), Form.HEADING
+        if strong := _STRONG.match(line):
+            return strong.start(2), Form.HEADING
+    if first == "|":
+        return 0, Form.ROW
+    mark = None if first.isalpha() else _ITEM.match(line) or _QUOTE.match(line)
+    skip = mark.end() if mark else 0
+    if looks_like_code(line[skip:] if skip else line):
         return 0, None
-    skip = quote.end() if first == ">" and (quote := _QUOTE.match(line)) else 0
-    return skip, Form.PROSE
+    return skip, Form.ITEM if mark and first != ">" else Form.PROSE
 
 
 def looks_like_code(line: str) -> bool:
