@@ -27,7 +27,7 @@ def told(events: Sequence[Event], before: Sequence[Event] = ()) -> Summary:
     assert len(summary.title) <= 80
     assert len(summary.summary) <= 800
     assert len(summary.points) <= 7
-    assert len(summary.keywords) <= 24
+    assert len(summary.keywords) <= 32
     for point in summary.points:
         assert len(point.text) <= 240
         assert 0 <= point.weight <= 1

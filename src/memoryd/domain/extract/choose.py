@@ -13,7 +13,7 @@ FEWEST: Final = 3
 _POOL: Final = 60  # only so many of the best are compared with each other
 SAME: Final = 0.72  # statements that share more of their terms say the same
 _FIRST: Final = 0.12  # what the first statement of its kind has over others
-ENOUGH: Final = 0.42  # beyond the fewest, a bullet must add at least this
+ENOUGH: Final = 0.33  # beyond the fewest, a bullet must add at least this
 _LEAST: Final = 0.15  # and anything else that is told, this
 
 
@@ -40,7 +40,7 @@ def choose(
     while pool and len(chosen) < most:
         best, best_gain = pool[0], -9.0
         for c in pool:
-            gain = value[c.place] - 0.6 * closest[c.place]
+            gain = value[c.place] - 0.75 * closest[c.place]
             if gain + _FIRST > best_gain:
                 gain -= 0.06 * events.get(c.event, 0)
                 gain += 0.0 if (c.kind, c.role == EventRole.USER) in kinds else _FIRST

@@ -11,7 +11,7 @@ from typing import Final
 from memoryd.domain.extract.terms import UNSPACED, stem
 from memoryd.domain.extract.vocabulary import COMMON, EVERYWHERE, STOP
 
-KEYWORD_LIMIT: Final = 24
+KEYWORD_LIMIT: Final = 32
 _LONGEST: Final = 60
 _OUTPUT_SHARE: Final = 0.3  # what a name in tool output counts beside one that was spoken of
 

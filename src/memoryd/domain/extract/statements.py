@@ -108,6 +108,8 @@ def _of_agent(piece: Piece, spoken: list[str]) -> tuple[Kind, float]:
         worth -= 0.9
     elif ASIDE.match(said):
         worth -= 0.3
+    if said.endswith(("?", "？")):
+        worth -= 0.2
     return kind_of(cues), worth
 
 
