@@ -14,6 +14,7 @@ OUTPUT_LIMIT: Final = 12_000  # characters of one result that are searched for o
 OUTPUT_LINES: Final = 4  # outcomes taken from one result
 _LEFTOVERS: Final = 40
 _LINE_MIN: Final = 8
+_TELLING: Final = 3  # terms that a line of output must have
 
 # Tools by what they do: plan, report what another agent did, or look at things.
 PLANNING: Final = re.compile(r"todo|plan", re.IGNORECASE)
@@ -42,6 +43,8 @@ def outcomes(number: int, event: Event) -> Iterator[Draft]:
     for found in OUTCOME.finditer(output or call):
         line = shortened(found.group().strip(), 300)
         if len(line) < _LINE_MIN or line not in event.text:
+            continue
+        if len(terms(line)) < _TELLING:
             continue
         failed = FAILED.search(line) is not None
         kind = Kind.FAILURE if failed else Kind.FACT

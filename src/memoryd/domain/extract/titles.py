@@ -47,7 +47,7 @@ def _worth(candidate: Candidate, text: str) -> float:
     worth -= 0.3 * (len(text) < _SHORT)
     worth -= 0.15 * (len(text) > _ROOM)
     worth -= 0.1 * (len(text) < len(candidate.piece.text) // 2)
-    worth -= 0.4 * (candidate.role == EventRole.TOOL or candidate.piece.form >= Form.ROW)
+    worth -= 0.8 * (candidate.role == EventRole.TOOL or candidate.piece.form >= Form.ROW)
     return worth
 
 
