@@ -16,6 +16,7 @@ import msgpack
 from memoryd.domain.errors import InvalidInput, StoreDamaged
 from memoryd.domain.event import Event, Recorded
 from memoryd.domain.session import AgentStats, SessionStats
+from memoryd.domain.toc import Bullet, Grip, Level, Node
 
 VERSION = b"\x01"
 
@@ -130,6 +131,49 @@ def read_outbox(stored: bytes) -> tuple[int, int]:
     """The last sequence number of an outbox entry, and when it was written."""
     last, written_ms = _open(stored, "outbox")
     return last, written_ms
+
+
+def node_value(node: Node) -> bytes:
+    """The stored bytes of a node; its id and version are in the key."""
+    return value(node[1:9] + node[10:])
+
+
+def read_node(node_id: str, version: int, stored: bytes) -> Node:
+    """The node in its stored bytes."""
+    level, title, summary, bullets, keywords, children, start, end, *rest = _open(stored, "node")
+    sessions, agents, count, summarizer, provisional = rest
+    return Node(
+        node_id,
+        Level(level),
+        title,
+        summary,
+        tuple(Bullet(text, tuple(grips), weight) for text, grips, weight in bullets),
+        tuple(keywords),
+        tuple(children),
+        start,
+        end,
+        version,
+        tuple(sessions),
+        tuple(agents),
+        count,
+        summarizer,
+        provisional,
+    )
+
+
+def grip_value(grip: Grip) -> bytes:
+    """The stored bytes of a grip; its id is the key."""
+    return value(grip[1:])
+
+
+def read_grip(grip_id: str, stored: bytes) -> Grip:
+    """The grip in its stored bytes."""
+    return Grip(grip_id, *_open(stored, "grip"))
+
+
+def read(stored: bytes, what: str) -> Any:
+    """What `value` packed. Raises StoreDamaged, naming what it should have been."""
+    return _open(stored, what)
 
 
 def _open(stored: bytes, what: str) -> Any:

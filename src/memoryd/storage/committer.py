@@ -34,6 +34,7 @@ class Committer:
         self._grown = threading.Condition()
         self.fault: ReadOnly | None = None
         self.on_fault: Callable[[ReadOnly | None], None] = lambda _fault: None
+        self.on_grown: Callable[[], None] = lambda: None
         self.synced = store.log.tail.sequence
         self.commits = 0
 
@@ -123,6 +124,7 @@ class Committer:
         with self._grown:
             self.synced = self._store.log.tail.sequence
             self._grown.notify_all()
+        self.on_grown()
 
     def _refuse(self, taken: list[_Request], error: MemorydError) -> None:
         if isinstance(error, ReadOnly):

@@ -36,6 +36,13 @@ COLUMN_FAMILIES: Final = {
     "sessions": "session id -> statistics",
     "agents": "agent -> statistics",
     "outbox": "first sequence -> last sequence, time",
+    "toc_nodes": "node id, version -> the node",
+    "toc_latest": "node id -> version",
+    "toc_segments": "session number, key of the first event -> the segment's extent",
+    "toc_dirty": "level, node id -> nothing: a period to derive again",
+    "toc_open": "level, time, node id -> where: a provisional node that closes at that time",
+    "grips": "grip id -> the grip",
+    "checkpoints": "name -> what a job, or the pump, must remember",
     "meta": "format version, store id, counters",
 }
 
@@ -150,6 +157,11 @@ class Database:
         for family in self._families.values():
             family.flush(True)
 
+    def compact(self) -> None:
+        """Merge every family's tables into one level; other threads run meanwhile."""
+        for family in self._families.values():
+            family.compact_range(None, None)
+
     def close(self) -> None:
         """Wait for scans to end, flush, and release the lock."""
         with self._idle:
@@ -228,7 +240,7 @@ def _family_options(name: str, cache: Cache) -> Options:
     if name == "events":
         options.set_compaction_style(DBCompactionStyle.universal())
         table.set_block_size(16 * 1024)
-    if name in {"event_ids", "sessions", "agents"}:
+    if name in {"event_ids", "sessions", "agents", "toc_latest", "grips"}:
         table.set_bloom_filter(10, False)
     options.set_block_based_table_factory(table)
     options.set_compression_type(DBCompressionType.zstd())

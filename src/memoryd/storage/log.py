@@ -146,10 +146,17 @@ class Log:
         stats = self.session(session_id)
         if stats is None:
             return
-        prefix = session_prefix(stats.number)
-        end = prefix + stop if stop is not None else session_prefix(stats.number + 1)
+        for key in self.session_keys(stats.number, start, stop, reverse=reverse):
+            yield key, self.at_key(key)
+
+    def session_keys(
+        self, number: int, start: bytes = b"", stop: bytes | None = None, *, reverse: bool = False
+    ) -> Iterator[bytes]:
+        """The keys of a session's events, by time, between two event keys."""
+        prefix = session_prefix(number)
+        end = prefix + stop if stop is not None else session_prefix(number + 1)
         for key, _ in self._db.scan("session_events", prefix + start, end, reverse=reverse):
-            yield key[4:], self.at_key(key[4:])
+            yield key[4:]
 
     def after(self, sequence: int) -> Iterator[Recorded]:
         """Events in the order in which they were written, behind a sequence number."""
@@ -189,6 +196,32 @@ class Log:
             _, written_ms = codec.read_outbox(value)
             return self.tail.sequence - split_sequence_key(key) + 1, written_ms
         return 0, 0
+
+    def outbox(self) -> Iterator[tuple[int, int, int]]:
+        """What waits, in order: first and last sequence number, and when it was written."""
+        for key, value in self._db.scan("outbox"):
+            last, written_ms = codec.read_outbox(value)
+            yield split_sequence_key(key), last, written_ms
+
+    def acknowledge(self, batch: WriteBatch, done: int) -> None:
+        """Have a batch take everything up to a sequence number out of the outbox."""
+        handle = self._db.handle("outbox")
+        for first, last, written_ms in self.outbox():
+            if first > done:
+                return
+            batch.delete(sequence_key(first), handle)
+            if last > done:
+                rest = codec.value((last, written_ms))
+                batch.put(sequence_key(done + 1), rest, handle)
+
+    def replay(self, batch: WriteBatch, last: int, now_ms: int) -> None:
+        """Have a batch put every event up to a sequence number into the outbox again."""
+        handle = self._db.handle("outbox")
+        for first, _, _ in self.outbox():
+            if first <= last:
+                batch.delete(sequence_key(first), handle)
+        if last:
+            batch.put(sequence_key(1), codec.value((last, now_ms)), handle)
 
     def _read_session_count(self) -> int:
         stored = self._db.get("meta", b"session_count")

@@ -23,9 +23,11 @@ from memoryd.domain.errors import FormatUnknown, StoreDamaged, StoreLocked
 from memoryd.domain.keys import sequence_key, session_prefix, split_sequence_key
 from memoryd.project import private_dir
 from memoryd.storage import codec
+from memoryd.storage.checkpoints import Checkpoints
 from memoryd.storage.db import Database, looks_used
 from memoryd.storage.highwater import HighWater, Mark
 from memoryd.storage.log import Log
+from memoryd.storage.nodes import Nodes
 
 FORMAT_VERSION: Final = 1
 _CHECKED_AT_OPEN: Final = 64
@@ -75,7 +77,7 @@ def owner(data_dir: str) -> int | None:
 
 
 class Store:
-    """An open store: database, log and high-water mark. The caller holds the `Lock`."""
+    """An open store: database, log, nodes and high-water mark. The caller holds the `Lock`."""
 
     def __init__(self, data_dir: str) -> None:
         """Open the store, or make a new one in an empty directory.
@@ -93,6 +95,8 @@ class Store:
         try:
             self.store_id = self._identify(new=new)
             self.log = Log(self.db, self.store_id)
+            self.nodes = Nodes(self.db, self.log)
+            self.checkpoints = Checkpoints(self.db)
             check_end(self.db, self.log, self.highwater.mark)
         except BaseException:
             self.db.close()

@@ -1,0 +1,259 @@
+"""Nodes and grips: the table of contents on disk, and what is still to be done to it. Derived.
+
+Nodes are versioned. A version that was final stays readable for ever; one that was provisional
+gives way to the next. All writing goes through a `Change`, one atomic batch, and is for one
+thread alone, the pump's. Everything else may be called from any thread.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final, NamedTuple
+
+from memoryd.domain.errors import NotFound
+from memoryd.domain.keys import session_prefix
+from memoryd.domain.toc import Grip, Level, Node
+from memoryd.storage import codec
+from memoryd.storage.db import Database
+from memoryd.storage.log import Log
+
+_FAMILIES: Final = ("toc_nodes", "toc_latest", "toc_segments", "toc_dirty", "toc_open", "grips")
+_LAST_KEY: Final = b"\xff" * 300
+_VERSION: Final = Struct(">I")
+_DUE: Final = Struct(">BQ")
+
+
+class Extent(NamedTuple):
+    """Which events a segment holds: those of a session from one key to another."""
+
+    session: int  # the session's number
+    first: bytes
+    last: bytes
+    node_id: str
+    events: int
+    before: bytes  # the key of the first event of its context, which ends where it begins
+    before_events: int
+    closes_ms: int  # 0: it is closed
+
+
+class Due(NamedTuple):
+    """A provisional node that is to be closed at a time; ``place`` finds a segment's extent."""
+
+    level: Level
+    closes_ms: int
+    node_id: str
+    place: bytes
+
+
+class Nodes:
+    """The table of contents in an open database."""
+
+    def __init__(self, db: Database, log: Log) -> None:
+        self._db = db
+        self._log = log
+
+    def find(self, node_id: str, version: int = 0) -> Node | None:
+        """A node, in its latest version unless one is named, or None."""
+        if not version:
+            stored = self._db.get("toc_latest", node_id.encode())
+            if stored is None:
+                return None
+            version = codec.read(stored, "version")
+        value = self._db.get("toc_nodes", _node_key(node_id, version))
+        return codec.read_node(node_id, version, value) if value is not None else None
+
+    def get(self, node_id: str, version: int = 0) -> Node:
+        """A node, in its latest version unless one is named. Raises NotFound."""
+        node = self.find(node_id, version)
+        if node is None:
+            which = f"version {version} of node" if version else "node"
+            raise NotFound(f"there is no {which} {node_id}")
+        return node
+
+    def between(self, first_id: str, last_id: str, *, after: str = "") -> Iterator[Node]:
+        """The latest nodes with ids from one to another, both included, or behind ``after``."""
+        start = after.encode() + b"\0" if after else first_id.encode()
+        for key, _ in self._db.scan("toc_latest", start, last_id.encode() + b"\0"):
+            node = self.find(key.decode())
+            if node is not None:  # it may go while the scan is under way
+                yield node
+
+    def ids_between(self, first_id: str, last_id: str) -> Iterator[str]:
+        """The ids of the latest nodes from one to another, both included."""
+        for key, _ in self._db.scan("toc_latest", first_id.encode(), last_id.encode() + b"\0"):
+            yield key.decode()
+
+    def versions(self, node_id: str) -> list[int]:
+        """The versions of a node that are stored, oldest first."""
+        start, stop = _node_key(node_id, 0), _node_key(node_id, 2**32 - 1)
+        return [_VERSION.unpack(k[-4:])[0] for k, _ in self._db.scan("toc_nodes", start, stop)]
+
+    def grip(self, grip_id: str) -> Grip:
+        """A grip. Raises NotFound."""
+        stored = self._db.get("grips", grip_id.encode())
+        if stored is None:
+            raise NotFound(f"there is no grip {grip_id}")
+        return codec.read_grip(grip_id, stored)
+
+    def grips(self) -> Iterator[Grip]:
+        """Every grip, also those of versions that are no longer the latest."""
+        for key, stored in self._db.scan("grips"):
+            yield codec.read_grip(key.decode(), stored)
+
+    def extent_at(self, session: int, key: bytes) -> Extent | None:
+        """The segment of a session that begins with, or last before, an event key."""
+        prefix = session_prefix(session)
+        stop = prefix + key + b"\0"
+        for found, value in self._db.scan("toc_segments", prefix, stop, reverse=True):
+            return _extent(found, value)
+        return None
+
+    def extents(self, session: int, first: bytes, stop: bytes | None) -> Iterator[Extent]:
+        """The segments of a session that begin between two event keys."""
+        prefix = session_prefix(session)
+        end = prefix + stop if stop is not None else session_prefix(session + 1)
+        for key, value in self._db.scan("toc_segments", prefix + first, end):
+            yield _extent(key, value)
+
+    def last_extent(self, session: int) -> Extent | None:
+        """The last segment of a session."""
+        start, stop = session_prefix(session), session_prefix(session + 1)
+        for found, value in self._db.scan("toc_segments", start, stop, reverse=True):
+            return _extent(found, value)
+        return None
+
+    def dirty(self, level: Level) -> list[str]:
+        """The ids of the periods of a level that must be derived again, in order of time."""
+        start, stop = bytes([level]), bytes([level + 1])
+        return [key[1:].decode() for key, _ in self._db.scan("toc_dirty", start, stop)]
+
+    def due(self, level: Level, now_ms: int) -> Iterator[Due]:
+        """The provisional nodes of a level whose time has come."""
+        start, stop = _DUE.pack(level, 0), _DUE.pack(level, now_ms + 1)
+        for key, place in self._db.scan("toc_open", start, stop):
+            yield Due(level, _DUE.unpack_from(key)[1], key[_DUE.size :].decode(), place)
+
+    def next_due_ms(self, level: Level) -> int | None:
+        """When the next provisional node of a level is to be closed."""
+        for key, _ in self._db.scan("toc_open", bytes([level]), bytes([level + 1])):
+            closes: int = _DUE.unpack_from(key)[1]
+            return closes
+        return None
+
+    def change(self) -> "Change":
+        """An empty change."""
+        return Change(self._db, self._log, self)
+
+
+class Change:
+    """What one step of the pump writes, all or nothing. A node appears in it once at most."""
+
+    def __init__(self, db: Database, log: Log, nodes: Nodes) -> None:
+        self._db = db
+        self._log = log
+        self._nodes = nodes
+        self._batch = db.batch()
+        self._handles = {family: db.handle(family) for family in (*_FAMILIES, "checkpoints")}
+
+    def put_node(self, node: Node) -> bool:
+        """Make this the latest version of a node; say whether that changed anything."""
+        old = self._nodes.find(node.node_id)
+        if old is not None and old._replace(version=node.version) == node:
+            return False
+        if old is not None:
+            version = old.version + 1
+        else:
+            version = max(self._nodes.versions(node.node_id), default=0) + 1
+        self._clear_open(old)
+        self._give_way(old)
+        key = _node_key(node.node_id, version)
+        self._batch.put(key, codec.node_value(node), self._handles["toc_nodes"])
+        self._batch.put(node.node_id.encode(), codec.value(version), self._handles["toc_latest"])
+        if node.provisional and node.level is not Level.SEGMENT:
+            self._batch.put(_due_key(node), b"", self._handles["toc_open"])
+        return True
+
+    def remove_node(self, node_id: str) -> bool:
+        """Take a node out of the latest tree; say whether it was there."""
+        old = self._nodes.find(node_id)
+        if old is None:
+            return False
+        self._clear_open(old)
+        self._give_way(old)
+        self._batch.delete(node_id.encode(), self._handles["toc_latest"])
+        return True
+
+    def put_grip(self, grip: Grip) -> None:
+        """Keep a grip."""
+        self._batch.put(grip.grip_id.encode(), codec.grip_value(grip), self._handles["grips"])
+
+    def put_extent(self, extent: Extent, old: Extent | None) -> None:
+        """Say which events a segment holds, in place of what was said before."""
+        self._close_extent(old)
+        key = session_prefix(extent.session) + extent.first
+        self._batch.put(key, codec.value(extent[2:]), self._handles["toc_segments"])
+        if extent.closes_ms:
+            due = _DUE.pack(Level.SEGMENT, extent.closes_ms) + extent.node_id.encode()
+            self._batch.put(due, key, self._handles["toc_open"])
+
+    def remove_extent(self, extent: Extent) -> None:
+        """Forget a segment that is no more."""
+        self._close_extent(extent)
+        key = session_prefix(extent.session) + extent.first
+        self._batch.delete(key, self._handles["toc_segments"])
+
+    def drop_due(self, due: Due) -> None:
+        """Forget that a node was to be closed."""
+        key = _DUE.pack(due.level, due.closes_ms) + due.node_id.encode()
+        self._batch.delete(key, self._handles["toc_open"])
+
+    def mark_dirty(self, level: Level, node_id: str) -> None:
+        """Have a period derived again."""
+        self._batch.put(bytes([level]) + node_id.encode(), b"", self._handles["toc_dirty"])
+
+    def clear_dirty(self, level: Level, node_id: str) -> None:
+        """Say that a period has been derived."""
+        self._batch.delete(bytes([level]) + node_id.encode(), self._handles["toc_dirty"])
+
+    def acknowledge(self, done: int) -> None:
+        """Take everything up to a sequence number out of the outbox."""
+        self._log.acknowledge(self._batch, done)
+
+    def start_over(self, last: int, now_ms: int) -> None:
+        """Throw every node and grip away, and have every event worked in again."""
+        for family in _FAMILIES:
+            self._batch.delete_range(b"", _LAST_KEY, self._handles[family])
+        self._log.replay(self._batch, last, now_ms)
+
+    def remember(self, name: str, content: object) -> None:
+        """Keep a checkpoint."""
+        self._batch.put(name.encode(), codec.value(content), self._handles["checkpoints"])
+
+    def write(self) -> None:
+        """Apply the change as a whole. Raises ReadOnly and applies nothing."""
+        self._db.write(self._batch)
+
+    def _give_way(self, old: Node | None) -> None:
+        if old is not None and old.provisional:
+            self._batch.delete(_node_key(old.node_id, old.version), self._handles["toc_nodes"])
+
+    def _clear_open(self, old: Node | None) -> None:
+        if old is not None and old.provisional and old.level is not Level.SEGMENT:
+            self._batch.delete(_due_key(old), self._handles["toc_open"])
+
+    def _close_extent(self, old: Extent | None) -> None:
+        if old is not None and old.closes_ms:
+            due = _DUE.pack(Level.SEGMENT, old.closes_ms) + old.node_id.encode()
+            self._batch.delete(due, self._handles["toc_open"])
+
+
+def _node_key(node_id: str, version: int) -> bytes:
+    return node_id.encode() + b"\0" + _VERSION.pack(version)
+
+
+def _due_key(node: Node) -> bytes:
+    return _DUE.pack(node.level, node.end_ms) + node.node_id.encode()
+
+
+def _extent(key: bytes, value: bytes) -> Extent:
+    session = int.from_bytes(key[:4], "big")
+    return Extent(session, key[4:], *codec.read(value, "segment"))
