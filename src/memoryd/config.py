@@ -25,8 +25,9 @@ PROJECT_FILE = ".memoryd.toml"
 ROOT_FILE = "ROOT"  # in the data directory: the path of the root that a project id stands for
 
 _PREFIX = "MEMORYD_"
-# where a client connects, and whether hooks capture: no settings of the daemon
-_CLIENTS_OWN = frozenset({"MEMORYD_ADDRESS", "MEMORYD_HOOK"})
+# no settings of the daemon: where a client connects, whether hooks capture, and where a test
+# has the daemon killed
+_NO_SETTINGS = frozenset({"MEMORYD_ADDRESS", "MEMORYD_HOOK", "MEMORYD_FAILPOINT"})
 _FILE_LIMIT = 64 * 1024
 _MAX_PORT = 65535
 _NOT_FROM_PROJECT = frozenset(
@@ -60,6 +61,17 @@ class Settings:
     log_level: str
     hook_transport: str
     redact_rules: str
+    timezone: str
+    segment_gap_minutes: float
+    segment_tokens: int
+    segment_tool_tokens: int
+    segment_overlap_minutes: float
+    segment_overlap_tokens: int
+    jobs_rollup_day: str
+    jobs_rollup_week: str
+    jobs_rollup_month: str
+    jobs_rollup_year: str
+    jobs_compact: str
 
     @property
     def socket_path(self) -> str:
@@ -118,12 +130,37 @@ _FILE = _Key(
     "empty (none), or the path of a TOML file: absolute, or one that begins with ~",
     lambda path: not path or os.path.isabs(path),
 )
+def _is_zone(name: str) -> bool:
+    import zoneinfo
+
+    try:
+        return name in {"", "UTC"} or bool(zoneinfo.ZoneInfo(name))
+    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
+        return False
+
+
+def _is_cron(text: str) -> bool:
+    from memoryd.domain import cron
+    from memoryd.domain.errors import InvalidInput
+
+    try:
+        return bool(cron.parse(text))
+    except InvalidInput:
+        return False
+
+
+def _cron(default: str) -> _Key:
+    allowed = "a cron expression: minute, hour, day of the month, month, day of the week"
+    return _Key(str, default, allowed, _is_cron)
+
+
 _DIRECTORY = _Key(str, None, "an absolute path, or one that begins with ~", os.path.isabs)
 _SWITCH = "true or false"
 _LISTEN = (
     "empty (no TCP), or HOST:PORT with PORT from 0 to 65535 and a HOST that only this machine "
     "can reach: 127.x.x.x, [::1] or localhost"
 )
+_ZONE = "empty (the system's when the store was made), or a name such as Europe/Berlin or UTC"
 _KEYS: Mapping[str, _Key] = {
     "data_dir": _DIRECTORY,
     "runtime_dir": _DIRECTORY,
@@ -139,6 +176,17 @@ _KEYS: Mapping[str, _Key] = {
     "log_level": _one_of("info", "debug", "warning", "error"),
     "hook.transport": _one_of("spool", "rpc"),
     "redact.rules": _FILE,
+    "timezone": _Key(str, "", _ZONE, _is_zone),
+    "segment.gap_minutes": _between(float, 30.0, 1, 1440),
+    "segment.tokens": _between(int, 4_000, 100, 100_000),
+    "segment.tool_tokens": _between(int, 400, 0, 100_000),
+    "segment.overlap_minutes": _between(float, 5.0, 0, 60),
+    "segment.overlap_tokens": _between(int, 500, 0, 10_000),
+    "jobs.rollup_day": _cron("5 0 * * *"),
+    "jobs.rollup_week": _cron("10 0 * * 1"),
+    "jobs.rollup_month": _cron("15 0 * * 1"),  # months and years end with a week
+    "jobs.rollup_year": _cron("20 0 * * 1"),
+    "jobs.compact": _cron("30 4 * * 0"),
 }
 _GROUPS = frozenset(key.partition(".")[0] for key in _KEYS if "." in key)
 
@@ -224,7 +272,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Value]:
         if name in _VARIABLES:
             key = _VARIABLES[name]
             found[key] = _value(key, raw, f"environment {name}", text=True)
-        elif name.startswith(_PREFIX) and name not in _CLIENTS_OWN:
+        elif name.startswith(_PREFIX) and name not in _NO_SETTINGS:
             raise _unknown("environment", name, list(_VARIABLES))
     return found
 

@@ -1,7 +1,7 @@
 """memoryd, the program: the only place that wires.
 
-Lock, store, committer, server, drain, signals: made here in this order, taken down in reverse. No
-business rule lives here.
+Lock, store, committer, pump, jobs, server, drain, signals: made here in this order, taken down in
+reverse. No business rule lives here.
 """
 
 import argparse
@@ -155,6 +155,7 @@ class Daemon:
 
     def _serve(self, stack: ExitStack, store: "Store", committer: "Committer") -> None:
         """Wire services to the server, bind it, and arrange for its end."""
+        from memoryd import scheduler
         from memoryd.rpc.interceptors import Guard
         from memoryd.rpc.server import Health, build
         from memoryd.rpc.servicers import Identity, MemoryServicer, Services
@@ -162,6 +163,7 @@ class Daemon:
         from memoryd.services.ingest import Ingest
         from memoryd.services.query import Query
         from memoryd.services.status import ErrorBook, figures
+        from memoryd.services.toc import Contents
         from memoryd.storage.store import FORMAT_VERSION
 
         settings = self._settings
@@ -171,9 +173,14 @@ class Daemon:
         name = "" if settings.unified else settings.project
         ingest = Ingest(committer, clock_ms, name, redactor)
         guard = Guard(token, settings.max_streams, errors)
+        deriving = scheduler.start(stack, settings, store, committer, errors, clock_ms)
         services = Services(
             ingest=ingest,
             query=Query(store.log, committer),
+            contents=Contents(store.nodes, store.log, deriving.calendar),
+            pump=deriving.pump,
+            jobs=deriving.jobs,
+            scheduler_running=deriving.running,
             figures=lambda: figures(store, committer, clock_ms()),
             errors=errors,
             clock_ms=clock_ms,

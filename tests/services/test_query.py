@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from memoryd.domain.errors import Cancelled, InvalidInput, NotFound
 from memoryd.domain.event import TIME_LIMIT_MS, Event, Recorded
 from memoryd.services import query as query_module
+from memoryd.services.paging import read_token
 from memoryd.services.query import EventQuery, Filter, Query, SessionQuery
 from memoryd.storage.committer import Committer
 from memoryd.storage.log import Draft
@@ -170,7 +171,7 @@ def test_garbage_is_no_token(garbage: str) -> None:
     """Whatever is no token of ours is refused as the caller's mistake."""
     if garbage:
         with pytest.raises(InvalidInput, match="continuation_token"):
-            query_module._resume(garbage, "another question")
+            read_token(garbage, "another question")
 
 
 @pytest.mark.parametrize(

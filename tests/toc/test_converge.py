@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoryd.domain.calendar import Calendar, parse
+from memoryd.domain.calendar import PERIODS, Calendar, parse
 from memoryd.domain.event import Event
 from memoryd.domain.segment import Rules, cut
 from memoryd.domain.toc import Level, Node
@@ -47,7 +47,7 @@ def grown(events: list[Event], feed: Callable[[Rig], None]) -> tuple[dict[str, N
         tree, grips = rig.tree(), rig.grips()
         assert rig.errors == []
         assert rig.store.log.pending() == (0, 0)
-        assert rig.pump.rollup.waiting() == 0
+        assert [rig.nodes.dirty(level) for level in PERIODS] == [[]] * 4
         check(events, tree, rig.calendar)
         for grip in grips.values():
             said = rig.store.log.get(grip.first_event_id).event.text

@@ -79,6 +79,17 @@ def test_defaults_stand_when_nothing_is_set(home: Path) -> None:
         log_level="info",
         hook_transport="spool",
         redact_rules="",
+        timezone="",
+        segment_gap_minutes=30.0,
+        segment_tokens=4_000,
+        segment_tool_tokens=400,
+        segment_overlap_minutes=5.0,
+        segment_overlap_tokens=500,
+        jobs_rollup_day="5 0 * * *",
+        jobs_rollup_week="10 0 * * 1",
+        jobs_rollup_month="15 0 * * 1",
+        jobs_rollup_year="20 0 * * 1",
+        jobs_compact="30 4 * * 0",
     )
     assert {value.source for value in values} == {"default"}
     assert settings.socket_path == f"{home}/run/memoryd/{name}.sock"

@@ -109,6 +109,78 @@ EVENT_ORDER_OLDEST_FIRST: EventOrder.ValueType  # 1
 EVENT_ORDER_NEWEST_FIRST: EventOrder.ValueType  # 2
 Global___EventOrder: _TypeAlias = EventOrder  # noqa: Y015
 
+class _TocLevel:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TocLevelEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TocLevel.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TOC_LEVEL_UNSPECIFIED: _TocLevel.ValueType  # 0
+    TOC_LEVEL_YEAR: _TocLevel.ValueType  # 1
+    TOC_LEVEL_MONTH: _TocLevel.ValueType  # 2
+    TOC_LEVEL_WEEK: _TocLevel.ValueType  # 3
+    TOC_LEVEL_DAY: _TocLevel.ValueType  # 4
+    TOC_LEVEL_SEGMENT: _TocLevel.ValueType  # 5
+    """A run of events of one session that belong together: the lowest level."""
+
+class TocLevel(_TocLevel, metaclass=_TocLevelEnumTypeWrapper):
+    """How long a period a node covers."""
+
+TOC_LEVEL_UNSPECIFIED: TocLevel.ValueType  # 0
+TOC_LEVEL_YEAR: TocLevel.ValueType  # 1
+TOC_LEVEL_MONTH: TocLevel.ValueType  # 2
+TOC_LEVEL_WEEK: TocLevel.ValueType  # 3
+TOC_LEVEL_DAY: TocLevel.ValueType  # 4
+TOC_LEVEL_SEGMENT: TocLevel.ValueType  # 5
+"""A run of events of one session that belong together: the lowest level."""
+Global___TocLevel: _TypeAlias = TocLevel  # noqa: Y015
+
+class _SearchField:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SearchFieldEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SearchField.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SEARCH_FIELD_UNSPECIFIED: _SearchField.ValueType  # 0
+    SEARCH_FIELD_TITLE: _SearchField.ValueType  # 1
+    SEARCH_FIELD_SUMMARY: _SearchField.ValueType  # 2
+    SEARCH_FIELD_BULLETS: _SearchField.ValueType  # 3
+    SEARCH_FIELD_KEYWORDS: _SearchField.ValueType  # 4
+
+class SearchField(_SearchField, metaclass=_SearchFieldEnumTypeWrapper):
+    """Which part of a node to look into."""
+
+SEARCH_FIELD_UNSPECIFIED: SearchField.ValueType  # 0
+SEARCH_FIELD_TITLE: SearchField.ValueType  # 1
+SEARCH_FIELD_SUMMARY: SearchField.ValueType  # 2
+SEARCH_FIELD_BULLETS: SearchField.ValueType  # 3
+SEARCH_FIELD_KEYWORDS: SearchField.ValueType  # 4
+Global___SearchField: _TypeAlias = SearchField  # noqa: Y015
+
+class _JobResultStatus:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _JobResultStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_JobResultStatus.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    JOB_RESULT_STATUS_UNSPECIFIED: _JobResultStatus.ValueType  # 0
+    """It has not run yet."""
+    JOB_RESULT_STATUS_SUCCESS: _JobResultStatus.ValueType  # 1
+    JOB_RESULT_STATUS_FAILED: _JobResultStatus.ValueType  # 2
+    JOB_RESULT_STATUS_SKIPPED: _JobResultStatus.ValueType  # 3
+    """It was still running."""
+
+class JobResultStatus(_JobResultStatus, metaclass=_JobResultStatusEnumTypeWrapper):
+    """How a run of a job ended."""
+
+JOB_RESULT_STATUS_UNSPECIFIED: JobResultStatus.ValueType  # 0
+"""It has not run yet."""
+JOB_RESULT_STATUS_SUCCESS: JobResultStatus.ValueType  # 1
+JOB_RESULT_STATUS_FAILED: JobResultStatus.ValueType  # 2
+JOB_RESULT_STATUS_SKIPPED: JobResultStatus.ValueType  # 3
+"""It was still running."""
+Global___JobResultStatus: _TypeAlias = JobResultStatus  # noqa: Y015
+
 @_typing.final
 class Event(_message.Message):
     """One thing that happened in a conversation. Never changes once written."""
@@ -587,26 +659,6 @@ Global___GetStatusRequest: _TypeAlias = GetStatusRequest  # noqa: Y015
 class GetStatusResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    @_typing.final
-    class RedactionsEntry(_message.Message):
-        DESCRIPTOR: _descriptor.Descriptor
-
-        KEY_FIELD_NUMBER: _builtins.int
-        VALUE_FIELD_NUMBER: _builtins.int
-        key: _builtins.str
-        value: _builtins.int
-        def __init__(
-            self,
-            *,
-            key: _builtins.str = ...,
-            value: _builtins.int = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
-
     PROJECT_FIELD_NUMBER: _builtins.int
     PROJECT_ROOT_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
@@ -631,9 +683,7 @@ class GetStatusResponse(_message.Message):
     ENDPOINTS_FIELD_NUMBER: _builtins.int
     COMMITS_FIELD_NUMBER: _builtins.int
     OPEN_STREAMS_FIELD_NUMBER: _builtins.int
-    REDACTIONS_FIELD_NUMBER: _builtins.int
-    SPOOL_FILES_FIELD_NUMBER: _builtins.int
-    SPOOL_BAD_FIELD_NUMBER: _builtins.int
+    TOC_WAITING_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project's id, and the directory it stands for (empty in a store that
     several projects share).
@@ -670,11 +720,10 @@ class GetStatusResponse(_message.Message):
     commits: _builtins.int
     """Since the daemon started."""
     open_streams: _builtins.int
-    spool_files: _builtins.int
-    """Payloads that hooks have left and that are not in the log yet, and those
-    that were set aside because they cannot be read. last_errors says why.
+    toc_waiting: _builtins.int
+    """Periods of the table of contents that have changed below and wait to be
+    derived again.
     """
-    spool_bad: _builtins.int
     @_builtins.property
     def last_errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___ErrorReport]:
         """The latest errors, newest first, at most 20."""
@@ -682,12 +731,6 @@ class GetStatusResponse(_message.Message):
     @_builtins.property
     def endpoints(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Where the daemon listens."""
-
-    @_builtins.property
-    def redactions(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """Secrets that were taken out of the events of the log before they were
-        written, by the redactor's rule. Counted from the first event on.
-        """
 
     def __init__(
         self,
@@ -716,13 +759,11 @@ class GetStatusResponse(_message.Message):
         endpoints: _abc.Iterable[_builtins.str] | None = ...,
         commits: _builtins.int = ...,
         open_streams: _builtins.int = ...,
-        redactions: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
-        spool_files: _builtins.int = ...,
-        spool_bad: _builtins.int = ...,
+        toc_waiting: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "commits", b"commits", "data_dir", b"data_dir", "disk_bytes", b"disk_bytes", "endpoints", b"endpoints", "first_event_ms", b"first_event_ms", "format_version", b"format_version", "last_errors", b"last_errors", "last_event_ms", b"last_event_ms", "memory_bytes", b"memory_bytes", "open_streams", b"open_streams", "pid", b"pid", "project", b"project", "project_root", b"project_root", "pump_lag_events", b"pump_lag_events", "pump_lag_ms", b"pump_lag_ms", "redactions", b"redactions", "sequence", b"sequence", "sessions", b"sessions", "spool_bad", b"spool_bad", "spool_files", b"spool_files", "started_ms", b"started_ms", "store_id", b"store_id", "uptime_ms", b"uptime_ms", "version", b"version", "writable", b"writable", "write_error", b"write_error"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "commits", b"commits", "data_dir", b"data_dir", "disk_bytes", b"disk_bytes", "endpoints", b"endpoints", "first_event_ms", b"first_event_ms", "format_version", b"format_version", "last_errors", b"last_errors", "last_event_ms", b"last_event_ms", "memory_bytes", b"memory_bytes", "open_streams", b"open_streams", "pid", b"pid", "project", b"project", "project_root", b"project_root", "pump_lag_events", b"pump_lag_events", "pump_lag_ms", b"pump_lag_ms", "sequence", b"sequence", "sessions", b"sessions", "started_ms", b"started_ms", "store_id", b"store_id", "toc_waiting", b"toc_waiting", "uptime_ms", b"uptime_ms", "version", b"version", "writable", b"writable", "write_error", b"write_error"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -926,3 +967,933 @@ class Agent(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Agent: _TypeAlias = Agent  # noqa: Y015
+
+@_typing.final
+class TocNode(_message.Message):
+    """One period of the table of contents: what happened in it, in words from the
+    conversations themselves.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_ID_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    SUMMARY_FIELD_NUMBER: _builtins.int
+    BULLETS_FIELD_NUMBER: _builtins.int
+    KEYWORDS_FIELD_NUMBER: _builtins.int
+    CHILD_NODE_IDS_FIELD_NUMBER: _builtins.int
+    START_TIME_MS_FIELD_NUMBER: _builtins.int
+    END_TIME_MS_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    SESSION_IDS_FIELD_NUMBER: _builtins.int
+    AGENTS_FIELD_NUMBER: _builtins.int
+    EVENT_COUNT_FIELD_NUMBER: _builtins.int
+    SUMMARIZER_FIELD_NUMBER: _builtins.int
+    PROVISIONAL_FIELD_NUMBER: _builtins.int
+    PARENT_ID_FIELD_NUMBER: _builtins.int
+    node_id: _builtins.str
+    """toc:year:2026, toc:month:2026-01, toc:week:2026-W05, toc:day:2026-01-31, or
+    toc:segment: with a ULID. Weeks are ISO weeks and belong to the month and
+    the year of their Thursday.
+    """
+    level: Global___TocLevel.ValueType
+    title: _builtins.str
+    summary: _builtins.str
+    start_time_ms: _builtins.int
+    """Of a segment, the times of its first and last event; of a period, its
+    first moment and the first moment after it.
+    """
+    end_time_ms: _builtins.int
+    version: _builtins.int
+    """Counts up each time the node is written anew."""
+    event_count: _builtins.int
+    summarizer: _builtins.str
+    """What put it into words, with its version, such as "extractive/1"."""
+    provisional: _builtins.bool
+    """True if the period may still grow."""
+    parent_id: _builtins.str
+    """The node right above; empty for a year."""
+    @_builtins.property
+    def bullets(self) -> _containers.RepeatedCompositeFieldContainer[Global___TocBullet]: ...
+    @_builtins.property
+    def keywords(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def child_node_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The nodes right below, oldest first. A segment has none: its events are
+        reached by its grips, or by GetEvents.
+        """
+
+    @_builtins.property
+    def session_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The sessions and agents that it is made of, at most 500 each."""
+
+    @_builtins.property
+    def agents(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        node_id: _builtins.str = ...,
+        level: Global___TocLevel.ValueType = ...,
+        title: _builtins.str = ...,
+        summary: _builtins.str | None = ...,
+        bullets: _abc.Iterable[Global___TocBullet] | None = ...,
+        keywords: _abc.Iterable[_builtins.str] | None = ...,
+        child_node_ids: _abc.Iterable[_builtins.str] | None = ...,
+        start_time_ms: _builtins.int = ...,
+        end_time_ms: _builtins.int = ...,
+        version: _builtins.int = ...,
+        session_ids: _abc.Iterable[_builtins.str] | None = ...,
+        agents: _abc.Iterable[_builtins.str] | None = ...,
+        event_count: _builtins.int = ...,
+        summarizer: _builtins.str = ...,
+        provisional: _builtins.bool = ...,
+        parent_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_summary", b"_summary", "summary", b"summary"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_summary", b"_summary", "agents", b"agents", "bullets", b"bullets", "child_node_ids", b"child_node_ids", "end_time_ms", b"end_time_ms", "event_count", b"event_count", "keywords", b"keywords", "level", b"level", "node_id", b"node_id", "parent_id", b"parent_id", "provisional", b"provisional", "session_ids", b"session_ids", "start_time_ms", b"start_time_ms", "summarizer", b"summarizer", "summary", b"summary", "title", b"title", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__summary: _TypeAlias = _typing.Literal["summary"]  # noqa: Y015
+    _WhichOneofArgType__summary: _TypeAlias = _typing.Literal["_summary", b"_summary"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__summary) -> _WhichOneofReturnType__summary | None: ...
+
+Global___TocNode: _TypeAlias = TocNode  # noqa: Y015
+
+@_typing.final
+class TocBullet(_message.Message):
+    """One thing that happened."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    GRIP_IDS_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    @_builtins.property
+    def grip_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The evidence, at least one: see ExpandGrip."""
+
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        grip_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["grip_ids", b"grip_ids", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TocBullet: _TypeAlias = TocBullet  # noqa: Y015
+
+@_typing.final
+class GetTocRootRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetTocRootRequest: _TypeAlias = GetTocRootRequest  # noqa: Y015
+
+@_typing.final
+class GetTocRootResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def nodes(self) -> _containers.RepeatedCompositeFieldContainer[Global___TocNode]: ...
+    def __init__(
+        self,
+        *,
+        nodes: _abc.Iterable[Global___TocNode] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nodes", b"nodes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetTocRootResponse: _TypeAlias = GetTocRootResponse  # noqa: Y015
+
+@_typing.final
+class GetNodeRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_ID_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    node_id: _builtins.str
+    version: _builtins.int
+    """An older version; 0: the latest. Versions that were final are kept, those
+    that were provisional give way to the next.
+    """
+    def __init__(
+        self,
+        *,
+        node_id: _builtins.str = ...,
+        version: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["node_id", b"node_id", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetNodeRequest: _TypeAlias = GetNodeRequest  # noqa: Y015
+
+@_typing.final
+class GetNodeResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def node(self) -> Global___TocNode: ...
+    def __init__(
+        self,
+        *,
+        node: Global___TocNode | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["node", b"node"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["node", b"node"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetNodeResponse: _TypeAlias = GetNodeResponse  # noqa: Y015
+
+@_typing.final
+class BrowseTocRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_ID_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    CONTINUATION_TOKEN_FIELD_NUMBER: _builtins.int
+    parent_id: _builtins.str
+    """Empty: the years."""
+    limit: _builtins.int
+    """Nodes per answer: 100 if 0, at most 1,000."""
+    continuation_token: _builtins.str
+    def __init__(
+        self,
+        *,
+        parent_id: _builtins.str = ...,
+        limit: _builtins.int = ...,
+        continuation_token: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_continuation_token", b"_continuation_token", "continuation_token", b"continuation_token"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_continuation_token", b"_continuation_token", "continuation_token", b"continuation_token", "limit", b"limit", "parent_id", b"parent_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__continuation_token: _TypeAlias = _typing.Literal["continuation_token"]  # noqa: Y015
+    _WhichOneofArgType__continuation_token: _TypeAlias = _typing.Literal["_continuation_token", b"_continuation_token"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__continuation_token) -> _WhichOneofReturnType__continuation_token | None: ...
+
+Global___BrowseTocRequest: _TypeAlias = BrowseTocRequest  # noqa: Y015
+
+@_typing.final
+class BrowseTocResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHILDREN_FIELD_NUMBER: _builtins.int
+    CONTINUATION_TOKEN_FIELD_NUMBER: _builtins.int
+    HAS_MORE_FIELD_NUMBER: _builtins.int
+    continuation_token: _builtins.str
+    has_more: _builtins.bool
+    @_builtins.property
+    def children(self) -> _containers.RepeatedCompositeFieldContainer[Global___TocNode]: ...
+    def __init__(
+        self,
+        *,
+        children: _abc.Iterable[Global___TocNode] | None = ...,
+        continuation_token: _builtins.str | None = ...,
+        has_more: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_continuation_token", b"_continuation_token", "continuation_token", b"continuation_token"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_continuation_token", b"_continuation_token", "children", b"children", "continuation_token", b"continuation_token", "has_more", b"has_more"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__continuation_token: _TypeAlias = _typing.Literal["continuation_token"]  # noqa: Y015
+    _WhichOneofArgType__continuation_token: _TypeAlias = _typing.Literal["_continuation_token", b"_continuation_token"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__continuation_token) -> _WhichOneofReturnType__continuation_token | None: ...
+
+Global___BrowseTocResponse: _TypeAlias = BrowseTocResponse  # noqa: Y015
+
+@_typing.final
+class Grip(_message.Message):
+    """The evidence behind a bullet: words of the conversation and where they were
+    said.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    GRIP_ID_FIELD_NUMBER: _builtins.int
+    EXCERPT_FIELD_NUMBER: _builtins.int
+    EVENT_ID_START_FIELD_NUMBER: _builtins.int
+    EVENT_ID_END_FIELD_NUMBER: _builtins.int
+    TIMESTAMP_MS_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    NODE_ID_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    grip_id: _builtins.str
+    """grip:, the time of the first event, and a ULID."""
+    excerpt: _builtins.str
+    """Verbatim from one of the events from the first to the last."""
+    event_id_start: _builtins.str
+    event_id_end: _builtins.str
+    timestamp_ms: _builtins.int
+    source: _builtins.str
+    """Who said it: the agent, if known, and the role."""
+    node_id: _builtins.str
+    """The segment."""
+    session_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        grip_id: _builtins.str = ...,
+        excerpt: _builtins.str = ...,
+        event_id_start: _builtins.str = ...,
+        event_id_end: _builtins.str = ...,
+        timestamp_ms: _builtins.int = ...,
+        source: _builtins.str = ...,
+        node_id: _builtins.str = ...,
+        session_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_id_end", b"event_id_end", "event_id_start", b"event_id_start", "excerpt", b"excerpt", "grip_id", b"grip_id", "node_id", b"node_id", "session_id", b"session_id", "source", b"source", "timestamp_ms", b"timestamp_ms"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Grip: _TypeAlias = Grip  # noqa: Y015
+
+@_typing.final
+class ExpandGripRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    GRIP_ID_FIELD_NUMBER: _builtins.int
+    EVENTS_BEFORE_FIELD_NUMBER: _builtins.int
+    EVENTS_AFTER_FIELD_NUMBER: _builtins.int
+    grip_id: _builtins.str
+    events_before: _builtins.int
+    """How many events to add: 3 if not set, at most 1,000. There are fewer only
+    where the session begins or ends.
+    """
+    events_after: _builtins.int
+    def __init__(
+        self,
+        *,
+        grip_id: _builtins.str = ...,
+        events_before: _builtins.int | None = ...,
+        events_after: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_events_after", b"_events_after", "_events_before", b"_events_before", "events_after", b"events_after", "events_before", b"events_before"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_events_after", b"_events_after", "_events_before", b"_events_before", "events_after", b"events_after", "events_before", b"events_before", "grip_id", b"grip_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__events_after: _TypeAlias = _typing.Literal["events_after"]  # noqa: Y015
+    _WhichOneofArgType__events_after: _TypeAlias = _typing.Literal["_events_after", b"_events_after"]  # noqa: Y015
+    _WhichOneofReturnType__events_before: _TypeAlias = _typing.Literal["events_before"]  # noqa: Y015
+    _WhichOneofArgType__events_before: _TypeAlias = _typing.Literal["_events_before", b"_events_before"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__events_after) -> _WhichOneofReturnType__events_after | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__events_before) -> _WhichOneofReturnType__events_before | None: ...
+
+Global___ExpandGripRequest: _TypeAlias = ExpandGripRequest  # noqa: Y015
+
+@_typing.final
+class ExpandGripResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    GRIP_FIELD_NUMBER: _builtins.int
+    EVENTS_BEFORE_FIELD_NUMBER: _builtins.int
+    EXCERPT_EVENTS_FIELD_NUMBER: _builtins.int
+    EVENTS_AFTER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def grip(self) -> Global___Grip: ...
+    @_builtins.property
+    def events_before(self) -> _containers.RepeatedCompositeFieldContainer[Global___Event]: ...
+    @_builtins.property
+    def excerpt_events(self) -> _containers.RepeatedCompositeFieldContainer[Global___Event]: ...
+    @_builtins.property
+    def events_after(self) -> _containers.RepeatedCompositeFieldContainer[Global___Event]: ...
+    def __init__(
+        self,
+        *,
+        grip: Global___Grip | None = ...,
+        events_before: _abc.Iterable[Global___Event] | None = ...,
+        excerpt_events: _abc.Iterable[Global___Event] | None = ...,
+        events_after: _abc.Iterable[Global___Event] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["grip", b"grip"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events_after", b"events_after", "events_before", b"events_before", "excerpt_events", b"excerpt_events", "grip", b"grip"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExpandGripResponse: _TypeAlias = ExpandGripResponse  # noqa: Y015
+
+@_typing.final
+class SearchNodeRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_ID_FIELD_NUMBER: _builtins.int
+    QUERY_FIELD_NUMBER: _builtins.int
+    FIELDS_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    TOKEN_BUDGET_FIELD_NUMBER: _builtins.int
+    node_id: _builtins.str
+    query: _builtins.str
+    """Words to look for; what only holds a sentence together does not count."""
+    limit: _builtins.int
+    """Matches per answer: 10 if 0, at most 100."""
+    token_budget: _builtins.int
+    """Leaves out matches whose texts would be more than this together; 0: none."""
+    @_builtins.property
+    def fields(self) -> _containers.RepeatedScalarFieldContainer[Global___SearchField.ValueType]:
+        """Empty: all."""
+
+    def __init__(
+        self,
+        *,
+        node_id: _builtins.str = ...,
+        query: _builtins.str = ...,
+        fields: _abc.Iterable[Global___SearchField.ValueType] | None = ...,
+        limit: _builtins.int = ...,
+        token_budget: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fields", b"fields", "limit", b"limit", "node_id", b"node_id", "query", b"query", "token_budget", b"token_budget"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchNodeRequest: _TypeAlias = SearchNodeRequest  # noqa: Y015
+
+@_typing.final
+class SearchNodeResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MATCHED_FIELD_NUMBER: _builtins.int
+    MATCHES_FIELD_NUMBER: _builtins.int
+    NODE_ID_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    matched: _builtins.bool
+    node_id: _builtins.str
+    level: Global___TocLevel.ValueType
+    @_builtins.property
+    def matches(self) -> _containers.RepeatedCompositeFieldContainer[Global___SearchMatch]:
+        """Best first."""
+
+    def __init__(
+        self,
+        *,
+        matched: _builtins.bool = ...,
+        matches: _abc.Iterable[Global___SearchMatch] | None = ...,
+        node_id: _builtins.str = ...,
+        level: Global___TocLevel.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["level", b"level", "matched", b"matched", "matches", b"matches", "node_id", b"node_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchNodeResponse: _TypeAlias = SearchNodeResponse  # noqa: Y015
+
+@_typing.final
+class SearchMatch(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIELD_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    GRIP_IDS_FIELD_NUMBER: _builtins.int
+    SCORE_FIELD_NUMBER: _builtins.int
+    field: Global___SearchField.ValueType
+    text: _builtins.str
+    score: _builtins.float
+    """From 0 to 1: which share of the question, by the weight of its words, the
+    text answers to.
+    """
+    @_builtins.property
+    def grip_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Of a bullet."""
+
+    def __init__(
+        self,
+        *,
+        field: Global___SearchField.ValueType = ...,
+        text: _builtins.str = ...,
+        grip_ids: _abc.Iterable[_builtins.str] | None = ...,
+        score: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["field", b"field", "grip_ids", b"grip_ids", "score", b"score", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchMatch: _TypeAlias = SearchMatch  # noqa: Y015
+
+@_typing.final
+class SearchChildrenRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_ID_FIELD_NUMBER: _builtins.int
+    QUERY_FIELD_NUMBER: _builtins.int
+    CHILD_LEVEL_FIELD_NUMBER: _builtins.int
+    FIELDS_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    TOKEN_BUDGET_FIELD_NUMBER: _builtins.int
+    parent_id: _builtins.str
+    """Empty: the whole table of contents."""
+    query: _builtins.str
+    child_level: Global___TocLevel.ValueType
+    """The level to look at, however deep below; not set: right below."""
+    limit: _builtins.int
+    """Nodes per answer: 10 if 0, at most 100."""
+    token_budget: _builtins.int
+    @_builtins.property
+    def fields(self) -> _containers.RepeatedScalarFieldContainer[Global___SearchField.ValueType]:
+        """As in SearchNodeRequest."""
+
+    def __init__(
+        self,
+        *,
+        parent_id: _builtins.str = ...,
+        query: _builtins.str = ...,
+        child_level: Global___TocLevel.ValueType = ...,
+        fields: _abc.Iterable[Global___SearchField.ValueType] | None = ...,
+        limit: _builtins.int = ...,
+        token_budget: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["child_level", b"child_level", "fields", b"fields", "limit", b"limit", "parent_id", b"parent_id", "query", b"query", "token_budget", b"token_budget"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchChildrenRequest: _TypeAlias = SearchChildrenRequest  # noqa: Y015
+
+@_typing.final
+class SearchChildrenResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESULTS_FIELD_NUMBER: _builtins.int
+    HAS_MORE_FIELD_NUMBER: _builtins.int
+    has_more: _builtins.bool
+    """True if limit or token_budget left some out."""
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___SearchNodeResult]:
+        """Best first; nodes in which nothing matches are left out."""
+
+    def __init__(
+        self,
+        *,
+        results: _abc.Iterable[Global___SearchNodeResult] | None = ...,
+        has_more: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["has_more", b"has_more", "results", b"results"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchChildrenResponse: _TypeAlias = SearchChildrenResponse  # noqa: Y015
+
+@_typing.final
+class SearchNodeResult(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_ID_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    MATCHES_FIELD_NUMBER: _builtins.int
+    RELEVANCE_SCORE_FIELD_NUMBER: _builtins.int
+    node_id: _builtins.str
+    title: _builtins.str
+    level: Global___TocLevel.ValueType
+    relevance_score: _builtins.float
+    @_builtins.property
+    def matches(self) -> _containers.RepeatedCompositeFieldContainer[Global___SearchMatch]: ...
+    def __init__(
+        self,
+        *,
+        node_id: _builtins.str = ...,
+        title: _builtins.str = ...,
+        level: Global___TocLevel.ValueType = ...,
+        matches: _abc.Iterable[Global___SearchMatch] | None = ...,
+        relevance_score: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["level", b"level", "matches", b"matches", "node_id", b"node_id", "relevance_score", b"relevance_score", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchNodeResult: _TypeAlias = SearchNodeResult  # noqa: Y015
+
+@_typing.final
+class GetTimelineRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FROM_TIMESTAMP_MS_FIELD_NUMBER: _builtins.int
+    TO_TIMESTAMP_MS_FIELD_NUMBER: _builtins.int
+    TOKEN_BUDGET_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    from_timestamp_ms: _builtins.int
+    """First and last moment; 0: from the beginning, to the end."""
+    to_timestamp_ms: _builtins.int
+    token_budget: _builtins.int
+    """2,000 if 0."""
+    level: Global___TocLevel.ValueType
+    """The level to answer at, whatever the budget; not set: the finest that fits."""
+    def __init__(
+        self,
+        *,
+        from_timestamp_ms: _builtins.int = ...,
+        to_timestamp_ms: _builtins.int = ...,
+        token_budget: _builtins.int = ...,
+        level: Global___TocLevel.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_timestamp_ms", b"from_timestamp_ms", "level", b"level", "to_timestamp_ms", b"to_timestamp_ms", "token_budget", b"token_budget"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetTimelineRequest: _TypeAlias = GetTimelineRequest  # noqa: Y015
+
+@_typing.final
+class GetTimelineResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODES_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    TOKENS_FIELD_NUMBER: _builtins.int
+    TRUNCATED_FIELD_NUMBER: _builtins.int
+    level: Global___TocLevel.ValueType
+    tokens: _builtins.int
+    """About how many tokens their words are."""
+    truncated: _builtins.bool
+    """True if even the coarsest level does not fit: the oldest are left out."""
+    @_builtins.property
+    def nodes(self) -> _containers.RepeatedCompositeFieldContainer[Global___TocNode]:
+        """Oldest first."""
+
+    def __init__(
+        self,
+        *,
+        nodes: _abc.Iterable[Global___TocNode] | None = ...,
+        level: Global___TocLevel.ValueType = ...,
+        tokens: _builtins.int = ...,
+        truncated: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["level", b"level", "nodes", b"nodes", "tokens", b"tokens", "truncated", b"truncated"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetTimelineResponse: _TypeAlias = GetTimelineResponse  # noqa: Y015
+
+@_typing.final
+class RebuildTocRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RebuildTocRequest: _TypeAlias = RebuildTocRequest  # noqa: Y015
+
+@_typing.final
+class RebuildTocResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DONE_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
+    NODES_FIELD_NUMBER: _builtins.int
+    FINISHED_FIELD_NUMBER: _builtins.int
+    done: _builtins.int
+    """Events worked in, of how many."""
+    total: _builtins.int
+    nodes: _builtins.int
+    """In the last message: how many nodes there are now."""
+    finished: _builtins.bool
+    def __init__(
+        self,
+        *,
+        done: _builtins.int = ...,
+        total: _builtins.int = ...,
+        nodes: _builtins.int = ...,
+        finished: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "finished", b"finished", "nodes", b"nodes", "total", b"total"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RebuildTocResponse: _TypeAlias = RebuildTocResponse  # noqa: Y015
+
+@_typing.final
+class JobStatusProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class LastRunMetadataEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    JOB_NAME_FIELD_NUMBER: _builtins.int
+    CRON_EXPR_FIELD_NUMBER: _builtins.int
+    LAST_RUN_MS_FIELD_NUMBER: _builtins.int
+    LAST_DURATION_MS_FIELD_NUMBER: _builtins.int
+    LAST_RESULT_FIELD_NUMBER: _builtins.int
+    LAST_ERROR_FIELD_NUMBER: _builtins.int
+    NEXT_RUN_MS_FIELD_NUMBER: _builtins.int
+    RUN_COUNT_FIELD_NUMBER: _builtins.int
+    ERROR_COUNT_FIELD_NUMBER: _builtins.int
+    IS_RUNNING_FIELD_NUMBER: _builtins.int
+    IS_PAUSED_FIELD_NUMBER: _builtins.int
+    LAST_RUN_METADATA_FIELD_NUMBER: _builtins.int
+    job_name: _builtins.str
+    """rollup-day, rollup-week, rollup-month, rollup-year: derive what has changed
+    at that level, and close the periods that have ended. compact: tidy up the
+    database.
+    """
+    cron_expr: _builtins.str
+    """When it runs, by the clock of the time zone that is set."""
+    last_run_ms: _builtins.int
+    last_duration_ms: _builtins.int
+    last_result: Global___JobResultStatus.ValueType
+    last_error: _builtins.str
+    next_run_ms: _builtins.int
+    """0 while it is paused."""
+    run_count: _builtins.int
+    error_count: _builtins.int
+    is_running: _builtins.bool
+    is_paused: _builtins.bool
+    @_builtins.property
+    def last_run_metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """What the last run did."""
+
+    def __init__(
+        self,
+        *,
+        job_name: _builtins.str = ...,
+        cron_expr: _builtins.str = ...,
+        last_run_ms: _builtins.int = ...,
+        last_duration_ms: _builtins.int = ...,
+        last_result: Global___JobResultStatus.ValueType = ...,
+        last_error: _builtins.str | None = ...,
+        next_run_ms: _builtins.int = ...,
+        run_count: _builtins.int = ...,
+        error_count: _builtins.int = ...,
+        is_running: _builtins.bool = ...,
+        is_paused: _builtins.bool = ...,
+        last_run_metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_last_error", b"_last_error", "last_error", b"last_error"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_error", b"_last_error", "cron_expr", b"cron_expr", "error_count", b"error_count", "is_paused", b"is_paused", "is_running", b"is_running", "job_name", b"job_name", "last_duration_ms", b"last_duration_ms", "last_error", b"last_error", "last_result", b"last_result", "last_run_metadata", b"last_run_metadata", "last_run_ms", b"last_run_ms", "next_run_ms", b"next_run_ms", "run_count", b"run_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__last_error: _TypeAlias = _typing.Literal["last_error"]  # noqa: Y015
+    _WhichOneofArgType__last_error: _TypeAlias = _typing.Literal["_last_error", b"_last_error"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__last_error) -> _WhichOneofReturnType__last_error | None: ...
+
+Global___JobStatusProto: _TypeAlias = JobStatusProto  # noqa: Y015
+
+@_typing.final
+class GetSchedulerStatusRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSchedulerStatusRequest: _TypeAlias = GetSchedulerStatusRequest  # noqa: Y015
+
+@_typing.final
+class GetSchedulerStatusResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SCHEDULER_RUNNING_FIELD_NUMBER: _builtins.int
+    JOBS_FIELD_NUMBER: _builtins.int
+    scheduler_running: _builtins.bool
+    @_builtins.property
+    def jobs(self) -> _containers.RepeatedCompositeFieldContainer[Global___JobStatusProto]: ...
+    def __init__(
+        self,
+        *,
+        scheduler_running: _builtins.bool = ...,
+        jobs: _abc.Iterable[Global___JobStatusProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs", "scheduler_running", b"scheduler_running"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSchedulerStatusResponse: _TypeAlias = GetSchedulerStatusResponse  # noqa: Y015
+
+@_typing.final
+class PauseJobRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_NAME_FIELD_NUMBER: _builtins.int
+    job_name: _builtins.str
+    def __init__(
+        self,
+        *,
+        job_name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job_name", b"job_name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PauseJobRequest: _TypeAlias = PauseJobRequest  # noqa: Y015
+
+@_typing.final
+class PauseJobResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUCCESS_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    success: _builtins.bool
+    """False if there is no such job: error says which there are."""
+    error: _builtins.str
+    def __init__(
+        self,
+        *,
+        success: _builtins.bool = ...,
+        error: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "error", b"error"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "error", b"error", "success", b"success"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__error: _TypeAlias = _typing.Literal["error"]  # noqa: Y015
+    _WhichOneofArgType__error: _TypeAlias = _typing.Literal["_error", b"_error"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__error) -> _WhichOneofReturnType__error | None: ...
+
+Global___PauseJobResponse: _TypeAlias = PauseJobResponse  # noqa: Y015
+
+@_typing.final
+class ResumeJobRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_NAME_FIELD_NUMBER: _builtins.int
+    job_name: _builtins.str
+    def __init__(
+        self,
+        *,
+        job_name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job_name", b"job_name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResumeJobRequest: _TypeAlias = ResumeJobRequest  # noqa: Y015
+
+@_typing.final
+class ResumeJobResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUCCESS_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    success: _builtins.bool
+    """False if there is no such job: error says which there are."""
+    error: _builtins.str
+    def __init__(
+        self,
+        *,
+        success: _builtins.bool = ...,
+        error: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "error", b"error"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "error", b"error", "success", b"success"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__error: _TypeAlias = _typing.Literal["error"]  # noqa: Y015
+    _WhichOneofArgType__error: _TypeAlias = _typing.Literal["_error", b"_error"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__error) -> _WhichOneofReturnType__error | None: ...
+
+Global___ResumeJobResponse: _TypeAlias = ResumeJobResponse  # noqa: Y015
+
+@_typing.final
+class RunJobRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_NAME_FIELD_NUMBER: _builtins.int
+    job_name: _builtins.str
+    def __init__(
+        self,
+        *,
+        job_name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job_name", b"job_name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunJobRequest: _TypeAlias = RunJobRequest  # noqa: Y015
+
+@_typing.final
+class RunJobResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def job(self) -> Global___JobStatusProto:
+        """The job after the run."""
+
+    def __init__(
+        self,
+        *,
+        job: Global___JobStatusProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunJobResponse: _TypeAlias = RunJobResponse  # noqa: Y015

@@ -74,6 +74,66 @@ class MemoryServiceStub:
                 request_serializer=memoryd_dot_pb_dot_memory__pb2.ListAgentsRequest.SerializeToString,
                 response_deserializer=memoryd_dot_pb_dot_memory__pb2.ListAgentsResponse.FromString,
                 _registered_method=True)
+        self.GetTocRoot = channel.unary_unary(
+                '/memory.MemoryService/GetTocRoot',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.GetTocRootRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.GetTocRootResponse.FromString,
+                _registered_method=True)
+        self.GetNode = channel.unary_unary(
+                '/memory.MemoryService/GetNode',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.GetNodeRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.GetNodeResponse.FromString,
+                _registered_method=True)
+        self.BrowseToc = channel.unary_unary(
+                '/memory.MemoryService/BrowseToc',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.BrowseTocRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.BrowseTocResponse.FromString,
+                _registered_method=True)
+        self.ExpandGrip = channel.unary_unary(
+                '/memory.MemoryService/ExpandGrip',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.ExpandGripRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.ExpandGripResponse.FromString,
+                _registered_method=True)
+        self.SearchNode = channel.unary_unary(
+                '/memory.MemoryService/SearchNode',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.SearchNodeRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.SearchNodeResponse.FromString,
+                _registered_method=True)
+        self.SearchChildren = channel.unary_unary(
+                '/memory.MemoryService/SearchChildren',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.SearchChildrenRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.SearchChildrenResponse.FromString,
+                _registered_method=True)
+        self.GetTimeline = channel.unary_unary(
+                '/memory.MemoryService/GetTimeline',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.GetTimelineRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.GetTimelineResponse.FromString,
+                _registered_method=True)
+        self.RebuildToc = channel.unary_stream(
+                '/memory.MemoryService/RebuildToc',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.RebuildTocRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.RebuildTocResponse.FromString,
+                _registered_method=True)
+        self.GetSchedulerStatus = channel.unary_unary(
+                '/memory.MemoryService/GetSchedulerStatus',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.GetSchedulerStatusRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.GetSchedulerStatusResponse.FromString,
+                _registered_method=True)
+        self.PauseJob = channel.unary_unary(
+                '/memory.MemoryService/PauseJob',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.PauseJobRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.PauseJobResponse.FromString,
+                _registered_method=True)
+        self.ResumeJob = channel.unary_unary(
+                '/memory.MemoryService/ResumeJob',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.ResumeJobRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.ResumeJobResponse.FromString,
+                _registered_method=True)
+        self.RunJob = channel.unary_unary(
+                '/memory.MemoryService/RunJob',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.RunJobRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.RunJobResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryServiceServicer:
@@ -142,6 +202,97 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetTocRoot(self, request, context):
+        """The years of the table of contents, oldest first: where a walk begins.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetNode(self, request, context):
+        """One node by its id, in its latest version or in an older one. NOT_FOUND if
+        there is none.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def BrowseToc(self, request, context):
+        """The nodes right below one, oldest first, paged.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExpandGrip(self, request, context):
+        """The conversation around a piece of evidence: events before it, the events
+        that it stands on, events after it, all of one session.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SearchNode(self, request, context):
+        """Where in one node the words of a question occur.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SearchChildren(self, request, context):
+        """Which of the nodes below one speak of a question, best first. Needs no
+        index: it compares words (by their stems), and a word counts the more, the
+        fewer of the nodes have it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetTimeline(self, request, context):
+        """What happened between two times, at the finest level that fits into a
+        budget of tokens.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RebuildToc(self, request, context):
+        """Throws all nodes and grips away and derives them again from the log. The
+        stream tells how far it is; it goes on also if the client leaves.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetSchedulerStatus(self, request, context):
+        """The jobs that the daemon runs by the clock, and what came of them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PauseJob(self, request, context):
+        """Has a job wait until it is resumed, also over restarts of the daemon.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResumeJob(self, request, context):
+        """Ends a pause. What was missed meanwhile is done at the next planned run.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RunJob(self, request, context):
+        """Runs a job now, also a paused one, and answers when it has ended.
+        NOT_FOUND if there is no such job.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -184,6 +335,66 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.ListAgents,
                     request_deserializer=memoryd_dot_pb_dot_memory__pb2.ListAgentsRequest.FromString,
                     response_serializer=memoryd_dot_pb_dot_memory__pb2.ListAgentsResponse.SerializeToString,
+            ),
+            'GetTocRoot': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetTocRoot,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.GetTocRootRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.GetTocRootResponse.SerializeToString,
+            ),
+            'GetNode': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetNode,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.GetNodeRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.GetNodeResponse.SerializeToString,
+            ),
+            'BrowseToc': grpc.unary_unary_rpc_method_handler(
+                    servicer.BrowseToc,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.BrowseTocRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.BrowseTocResponse.SerializeToString,
+            ),
+            'ExpandGrip': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExpandGrip,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.ExpandGripRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.ExpandGripResponse.SerializeToString,
+            ),
+            'SearchNode': grpc.unary_unary_rpc_method_handler(
+                    servicer.SearchNode,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.SearchNodeRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.SearchNodeResponse.SerializeToString,
+            ),
+            'SearchChildren': grpc.unary_unary_rpc_method_handler(
+                    servicer.SearchChildren,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.SearchChildrenRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.SearchChildrenResponse.SerializeToString,
+            ),
+            'GetTimeline': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetTimeline,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.GetTimelineRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.GetTimelineResponse.SerializeToString,
+            ),
+            'RebuildToc': grpc.unary_stream_rpc_method_handler(
+                    servicer.RebuildToc,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.RebuildTocRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.RebuildTocResponse.SerializeToString,
+            ),
+            'GetSchedulerStatus': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSchedulerStatus,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.GetSchedulerStatusRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.GetSchedulerStatusResponse.SerializeToString,
+            ),
+            'PauseJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.PauseJob,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.PauseJobRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.PauseJobResponse.SerializeToString,
+            ),
+            'ResumeJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResumeJob,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.ResumeJobRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.ResumeJobResponse.SerializeToString,
+            ),
+            'RunJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.RunJob,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.RunJobRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.RunJobResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -402,6 +613,330 @@ class MemoryService:
             '/memory.MemoryService/ListAgents',
             memoryd_dot_pb_dot_memory__pb2.ListAgentsRequest.SerializeToString,
             memoryd_dot_pb_dot_memory__pb2.ListAgentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetTocRoot(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/GetTocRoot',
+            memoryd_dot_pb_dot_memory__pb2.GetTocRootRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.GetTocRootResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetNode(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/GetNode',
+            memoryd_dot_pb_dot_memory__pb2.GetNodeRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.GetNodeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BrowseToc(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/BrowseToc',
+            memoryd_dot_pb_dot_memory__pb2.BrowseTocRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.BrowseTocResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExpandGrip(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/ExpandGrip',
+            memoryd_dot_pb_dot_memory__pb2.ExpandGripRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.ExpandGripResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SearchNode(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/SearchNode',
+            memoryd_dot_pb_dot_memory__pb2.SearchNodeRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.SearchNodeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SearchChildren(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/SearchChildren',
+            memoryd_dot_pb_dot_memory__pb2.SearchChildrenRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.SearchChildrenResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetTimeline(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/GetTimeline',
+            memoryd_dot_pb_dot_memory__pb2.GetTimelineRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.GetTimelineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RebuildToc(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/memory.MemoryService/RebuildToc',
+            memoryd_dot_pb_dot_memory__pb2.RebuildTocRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.RebuildTocResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSchedulerStatus(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/GetSchedulerStatus',
+            memoryd_dot_pb_dot_memory__pb2.GetSchedulerStatusRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.GetSchedulerStatusResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PauseJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/PauseJob',
+            memoryd_dot_pb_dot_memory__pb2.PauseJobRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.PauseJobResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResumeJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/ResumeJob',
+            memoryd_dot_pb_dot_memory__pb2.ResumeJobRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.ResumeJobResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RunJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/RunJob',
+            memoryd_dot_pb_dot_memory__pb2.RunJobRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.RunJobResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -71,6 +71,43 @@ class MemoryServiceStub:
     """The sessions in the log, most recently active first."""
     ListAgents: _grpc.UnaryUnaryMultiCallable[_memory_pb2.ListAgentsRequest, _memory_pb2.ListAgentsResponse]
     """The agents in the log, most recently active first."""
+    GetTocRoot: _grpc.UnaryUnaryMultiCallable[_memory_pb2.GetTocRootRequest, _memory_pb2.GetTocRootResponse]
+    """The years of the table of contents, oldest first: where a walk begins."""
+    GetNode: _grpc.UnaryUnaryMultiCallable[_memory_pb2.GetNodeRequest, _memory_pb2.GetNodeResponse]
+    """One node by its id, in its latest version or in an older one. NOT_FOUND if
+    there is none.
+    """
+    BrowseToc: _grpc.UnaryUnaryMultiCallable[_memory_pb2.BrowseTocRequest, _memory_pb2.BrowseTocResponse]
+    """The nodes right below one, oldest first, paged."""
+    ExpandGrip: _grpc.UnaryUnaryMultiCallable[_memory_pb2.ExpandGripRequest, _memory_pb2.ExpandGripResponse]
+    """The conversation around a piece of evidence: events before it, the events
+    that it stands on, events after it, all of one session.
+    """
+    SearchNode: _grpc.UnaryUnaryMultiCallable[_memory_pb2.SearchNodeRequest, _memory_pb2.SearchNodeResponse]
+    """Where in one node the words of a question occur."""
+    SearchChildren: _grpc.UnaryUnaryMultiCallable[_memory_pb2.SearchChildrenRequest, _memory_pb2.SearchChildrenResponse]
+    """Which of the nodes below one speak of a question, best first. Needs no
+    index: it compares words (by their stems), and a word counts the more, the
+    fewer of the nodes have it.
+    """
+    GetTimeline: _grpc.UnaryUnaryMultiCallable[_memory_pb2.GetTimelineRequest, _memory_pb2.GetTimelineResponse]
+    """What happened between two times, at the finest level that fits into a
+    budget of tokens.
+    """
+    RebuildToc: _grpc.UnaryStreamMultiCallable[_memory_pb2.RebuildTocRequest, _memory_pb2.RebuildTocResponse]
+    """Throws all nodes and grips away and derives them again from the log. The
+    stream tells how far it is; it goes on also if the client leaves.
+    """
+    GetSchedulerStatus: _grpc.UnaryUnaryMultiCallable[_memory_pb2.GetSchedulerStatusRequest, _memory_pb2.GetSchedulerStatusResponse]
+    """The jobs that the daemon runs by the clock, and what came of them."""
+    PauseJob: _grpc.UnaryUnaryMultiCallable[_memory_pb2.PauseJobRequest, _memory_pb2.PauseJobResponse]
+    """Has a job wait until it is resumed, also over restarts of the daemon."""
+    ResumeJob: _grpc.UnaryUnaryMultiCallable[_memory_pb2.ResumeJobRequest, _memory_pb2.ResumeJobResponse]
+    """Ends a pause. What was missed meanwhile is done at the next planned run."""
+    RunJob: _grpc.UnaryUnaryMultiCallable[_memory_pb2.RunJobRequest, _memory_pb2.RunJobResponse]
+    """Runs a job now, also a paused one, and answers when it has ended.
+    NOT_FOUND if there is no such job.
+    """
 
 @_typing.type_check_only
 class MemoryServiceAsyncStub(MemoryServiceStub):
@@ -101,6 +138,43 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """The sessions in the log, most recently active first."""
     ListAgents: _aio.UnaryUnaryMultiCallable[_memory_pb2.ListAgentsRequest, _memory_pb2.ListAgentsResponse]  # type: ignore[assignment]
     """The agents in the log, most recently active first."""
+    GetTocRoot: _aio.UnaryUnaryMultiCallable[_memory_pb2.GetTocRootRequest, _memory_pb2.GetTocRootResponse]  # type: ignore[assignment]
+    """The years of the table of contents, oldest first: where a walk begins."""
+    GetNode: _aio.UnaryUnaryMultiCallable[_memory_pb2.GetNodeRequest, _memory_pb2.GetNodeResponse]  # type: ignore[assignment]
+    """One node by its id, in its latest version or in an older one. NOT_FOUND if
+    there is none.
+    """
+    BrowseToc: _aio.UnaryUnaryMultiCallable[_memory_pb2.BrowseTocRequest, _memory_pb2.BrowseTocResponse]  # type: ignore[assignment]
+    """The nodes right below one, oldest first, paged."""
+    ExpandGrip: _aio.UnaryUnaryMultiCallable[_memory_pb2.ExpandGripRequest, _memory_pb2.ExpandGripResponse]  # type: ignore[assignment]
+    """The conversation around a piece of evidence: events before it, the events
+    that it stands on, events after it, all of one session.
+    """
+    SearchNode: _aio.UnaryUnaryMultiCallable[_memory_pb2.SearchNodeRequest, _memory_pb2.SearchNodeResponse]  # type: ignore[assignment]
+    """Where in one node the words of a question occur."""
+    SearchChildren: _aio.UnaryUnaryMultiCallable[_memory_pb2.SearchChildrenRequest, _memory_pb2.SearchChildrenResponse]  # type: ignore[assignment]
+    """Which of the nodes below one speak of a question, best first. Needs no
+    index: it compares words (by their stems), and a word counts the more, the
+    fewer of the nodes have it.
+    """
+    GetTimeline: _aio.UnaryUnaryMultiCallable[_memory_pb2.GetTimelineRequest, _memory_pb2.GetTimelineResponse]  # type: ignore[assignment]
+    """What happened between two times, at the finest level that fits into a
+    budget of tokens.
+    """
+    RebuildToc: _aio.UnaryStreamMultiCallable[_memory_pb2.RebuildTocRequest, _memory_pb2.RebuildTocResponse]  # type: ignore[assignment]
+    """Throws all nodes and grips away and derives them again from the log. The
+    stream tells how far it is; it goes on also if the client leaves.
+    """
+    GetSchedulerStatus: _aio.UnaryUnaryMultiCallable[_memory_pb2.GetSchedulerStatusRequest, _memory_pb2.GetSchedulerStatusResponse]  # type: ignore[assignment]
+    """The jobs that the daemon runs by the clock, and what came of them."""
+    PauseJob: _aio.UnaryUnaryMultiCallable[_memory_pb2.PauseJobRequest, _memory_pb2.PauseJobResponse]  # type: ignore[assignment]
+    """Has a job wait until it is resumed, also over restarts of the daemon."""
+    ResumeJob: _aio.UnaryUnaryMultiCallable[_memory_pb2.ResumeJobRequest, _memory_pb2.ResumeJobResponse]  # type: ignore[assignment]
+    """Ends a pause. What was missed meanwhile is done at the next planned run."""
+    RunJob: _aio.UnaryUnaryMultiCallable[_memory_pb2.RunJobRequest, _memory_pb2.RunJobResponse]  # type: ignore[assignment]
+    """Runs a job now, also a paused one, and answers when it has ended.
+    NOT_FOUND if there is no such job.
+    """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -176,5 +250,114 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_memory_pb2.ListAgentsResponse, _abc.Awaitable[_memory_pb2.ListAgentsResponse]]:
         """The agents in the log, most recently active first."""
+
+    @_abc_1.abstractmethod
+    def GetTocRoot(
+        self,
+        request: _memory_pb2.GetTocRootRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.GetTocRootResponse, _abc.Awaitable[_memory_pb2.GetTocRootResponse]]:
+        """The years of the table of contents, oldest first: where a walk begins."""
+
+    @_abc_1.abstractmethod
+    def GetNode(
+        self,
+        request: _memory_pb2.GetNodeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.GetNodeResponse, _abc.Awaitable[_memory_pb2.GetNodeResponse]]:
+        """One node by its id, in its latest version or in an older one. NOT_FOUND if
+        there is none.
+        """
+
+    @_abc_1.abstractmethod
+    def BrowseToc(
+        self,
+        request: _memory_pb2.BrowseTocRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.BrowseTocResponse, _abc.Awaitable[_memory_pb2.BrowseTocResponse]]:
+        """The nodes right below one, oldest first, paged."""
+
+    @_abc_1.abstractmethod
+    def ExpandGrip(
+        self,
+        request: _memory_pb2.ExpandGripRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.ExpandGripResponse, _abc.Awaitable[_memory_pb2.ExpandGripResponse]]:
+        """The conversation around a piece of evidence: events before it, the events
+        that it stands on, events after it, all of one session.
+        """
+
+    @_abc_1.abstractmethod
+    def SearchNode(
+        self,
+        request: _memory_pb2.SearchNodeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.SearchNodeResponse, _abc.Awaitable[_memory_pb2.SearchNodeResponse]]:
+        """Where in one node the words of a question occur."""
+
+    @_abc_1.abstractmethod
+    def SearchChildren(
+        self,
+        request: _memory_pb2.SearchChildrenRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.SearchChildrenResponse, _abc.Awaitable[_memory_pb2.SearchChildrenResponse]]:
+        """Which of the nodes below one speak of a question, best first. Needs no
+        index: it compares words (by their stems), and a word counts the more, the
+        fewer of the nodes have it.
+        """
+
+    @_abc_1.abstractmethod
+    def GetTimeline(
+        self,
+        request: _memory_pb2.GetTimelineRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.GetTimelineResponse, _abc.Awaitable[_memory_pb2.GetTimelineResponse]]:
+        """What happened between two times, at the finest level that fits into a
+        budget of tokens.
+        """
+
+    @_abc_1.abstractmethod
+    def RebuildToc(
+        self,
+        request: _memory_pb2.RebuildTocRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_memory_pb2.RebuildTocResponse], _abc.AsyncIterator[_memory_pb2.RebuildTocResponse]]:
+        """Throws all nodes and grips away and derives them again from the log. The
+        stream tells how far it is; it goes on also if the client leaves.
+        """
+
+    @_abc_1.abstractmethod
+    def GetSchedulerStatus(
+        self,
+        request: _memory_pb2.GetSchedulerStatusRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.GetSchedulerStatusResponse, _abc.Awaitable[_memory_pb2.GetSchedulerStatusResponse]]:
+        """The jobs that the daemon runs by the clock, and what came of them."""
+
+    @_abc_1.abstractmethod
+    def PauseJob(
+        self,
+        request: _memory_pb2.PauseJobRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.PauseJobResponse, _abc.Awaitable[_memory_pb2.PauseJobResponse]]:
+        """Has a job wait until it is resumed, also over restarts of the daemon."""
+
+    @_abc_1.abstractmethod
+    def ResumeJob(
+        self,
+        request: _memory_pb2.ResumeJobRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.ResumeJobResponse, _abc.Awaitable[_memory_pb2.ResumeJobResponse]]:
+        """Ends a pause. What was missed meanwhile is done at the next planned run."""
+
+    @_abc_1.abstractmethod
+    def RunJob(
+        self,
+        request: _memory_pb2.RunJobRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.RunJobResponse, _abc.Awaitable[_memory_pb2.RunJobResponse]]:
+        """Runs a job now, also a paused one, and answers when it has ended.
+        NOT_FOUND if there is no such job.
+        """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -8,9 +8,14 @@ import grpc
 from memoryd.pb import memory_pb2 as pb
 from memoryd.pb import memory_pb2_grpc as pb_grpc
 from memoryd.rpc import convert
+from memoryd.rpc.contents import ContentsServicer
+from memoryd.rpc.work import WorkServicer
 from memoryd.services.ingest import Ingest
+from memoryd.services.jobs import Jobs
+from memoryd.services.pump import Pump
 from memoryd.services.query import Query
 from memoryd.services.status import ErrorBook, Figures
+from memoryd.services.toc import Contents
 
 
 class Identity(NamedTuple):
@@ -32,6 +37,10 @@ class Services(NamedTuple):
 
     ingest: Ingest
     query: Query
+    contents: Contents
+    pump: Pump
+    jobs: Jobs
+    scheduler_running: Callable[[], bool]
     figures: Callable[[], Figures]
     errors: ErrorBook
     clock_ms: Callable[[], int]
@@ -39,10 +48,12 @@ class Services(NamedTuple):
     stopping: Callable[[], bool]
 
 
-class MemoryServicer(pb_grpc.MemoryServiceServicer):
+class MemoryServicer(ContentsServicer, WorkServicer, pb_grpc.MemoryServiceServicer):
     """The service. Errors go up to the interceptor, which answers them."""
 
     def __init__(self, services: Services, identity: Identity) -> None:
+        ContentsServicer.__init__(self, services.contents)
+        WorkServicer.__init__(self, services.pump, services.jobs, services.scheduler_running)
         self._services = services
         self._identity = identity
 

@@ -12,7 +12,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from memoryd.domain.calendar import PERIODS, Calendar
 from memoryd.domain.errors import MemorydError, Stopping
@@ -29,6 +29,7 @@ from memoryd.storage.nodes import Change, Due, Extent
 from memoryd.storage.store import Store
 
 _log = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 RECIPE: Final = "toc:recipe"
 _STEP_EVENTS: Final = 2_000
@@ -73,7 +74,7 @@ class Pump:
         self.rollup = Rollup(store.nodes, calendar, workshop.summarizer, clock_ms, steps)
         self.held: Callable[[Level], bool] = lambda _level: False  # levels that are paused
         self.done = 0
-        self._tasks: deque[tuple[Callable[[], object], Future[object]]] = deque()
+        self._tasks: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._wake = threading.Event()
         self._stopping = False
         self._stale_since: float | None = time.monotonic()  # since when periods are marked
@@ -98,14 +99,18 @@ class Pump:
         while self._tasks:
             self._tasks.popleft()[1].set_exception(Stopping("the daemon is stopping"))
 
-    def ask(self, task: Callable[[], object]) -> Future[object]:
+    def ask(self, task: Callable[[], _T]) -> "Future[_T]":
         """Have something done in the pump's thread, between two steps. Raises Stopping."""
         if self._stopping:
             raise Stopping("the daemon is stopping")
-        done: Future[object] = Future()
+        done: Future[_T] = Future()
         self._tasks.append((task, done))
         self._wake.set()
         return done
+
+    def count_nodes(self) -> int:
+        """How many nodes the latest tree has."""
+        return sum(1 for _ in self._nodes.ids_between("toc:", "toc:~"))
 
     # --- tasks, for `ask`
 
@@ -186,7 +191,7 @@ class Pump:
             self._wake.wait(left)
             self._wake.clear()
 
-    def _do(self, task: Callable[[], object], done: "Future[object]") -> None:
+    def _do(self, task: Callable[[], _T], done: "Future[_T]") -> None:
         try:
             done.set_result(task())
         except MemorydError as error:

@@ -3,9 +3,6 @@
 Reads never write. A long scan asks its caller now and then whether anybody still waits.
 """
 
-import base64
-import binascii
-import zlib
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
@@ -14,11 +11,10 @@ from memoryd.domain.errors import Cancelled, InvalidInput
 from memoryd.domain.event import TIME_LIMIT_MS, Event, Recorded, check_id
 from memoryd.domain.keys import time_floor
 from memoryd.domain.session import AgentStats, SessionStats
+from memoryd.services.paging import PAGE_DEFAULT, PAGE_LIMIT, bounded, make_token, read_token
 from memoryd.storage.committer import Committer
 from memoryd.storage.log import Log
 
-PAGE_DEFAULT: Final = 100
-PAGE_LIMIT: Final = 1_000
 BYTES_DEFAULT: Final = 3 * 1024 * 1024
 BYTES_LIMIT: Final = 32 * 1024 * 1024
 _SCAN_LIMIT: Final = 20_000
@@ -95,13 +91,13 @@ class Query:
 
     def events(self, query: EventQuery, alive: Alive) -> Page:
         """One page. Raises InvalidInput for bad bounds or a foreign token, Cancelled if unwanted."""
-        limit = _bounded("limit", query.limit, PAGE_DEFAULT, PAGE_LIMIT)
-        max_bytes = _bounded("max_bytes", query.max_bytes, BYTES_DEFAULT, BYTES_LIMIT)
+        limit = bounded("limit", query.limit, PAGE_DEFAULT, PAGE_LIMIT)
+        max_bytes = bounded("max_bytes", query.max_bytes, BYTES_DEFAULT, BYTES_LIMIT)
         for name, value in (("from", query.from_ms), ("to", query.to_ms)):
             if not 0 <= value <= TIME_LIMIT_MS:
                 raise InvalidInput(f"{name}_timestamp_ms {value} is out of range")
         fingerprint = repr((query.from_ms, query.to_ms, _sorted(query.filter), query.newest_first))
-        start, stop = _range(query, _resume(query.token, fingerprint))
+        start, stop = _range(query, read_token(query.token, fingerprint))
         found: list[Recorded] = []
         size, last = 0, b""
         for scanned, (key, recorded) in enumerate(self._scan(query, start, stop), 1):
@@ -110,14 +106,14 @@ class Query:
             if query.filter.matches(recorded):
                 bytes_ = _size(recorded)
                 if found and size + bytes_ > max_bytes:
-                    return Page(found, _token(fingerprint, last))
+                    return Page(found, make_token(fingerprint, last))
                 found.append(recorded)
                 size += bytes_
                 if len(found) > limit:
-                    return Page(found[:limit], _token(fingerprint, last))
+                    return Page(found[:limit], make_token(fingerprint, last))
             last = key
             if scanned >= _SCAN_LIMIT:
-                return Page(found, _token(fingerprint, last))
+                return Page(found, make_token(fingerprint, last))
         return Page(found, "")
 
     def nearby(self, event: Event, window_ms: int) -> Iterator[Event]:
@@ -143,16 +139,16 @@ class Query:
 
     def sessions(self, query: SessionQuery) -> tuple[list[tuple[str, SessionStats]], str]:
         """One page of sessions, most recently active first, and the token for the rest."""
-        limit = _bounded("limit", query.limit, PAGE_DEFAULT, PAGE_LIMIT)
+        limit = bounded("limit", query.limit, PAGE_DEFAULT, PAGE_LIMIT)
         fingerprint = repr(query._replace(limit=0, token=""))
-        position = _resume(query.token, fingerprint)
+        position = read_token(query.token, fingerprint)
         wanted = [(s, stats) for s, stats in self._log.sessions() if _session_matches(stats, query)]
         wanted.sort(key=_session_order)
         if position:
             wanted = [item for item in wanted if _session_key(item) > position]
         page = wanted[:limit]
         more = len(wanted) > limit
-        return page, _token(fingerprint, _session_key(page[-1])) if more else ""
+        return page, make_token(fingerprint, _session_key(page[-1])) if more else ""
 
     def agents(self) -> list[tuple[str, AgentStats]]:
         """Every agent, most recently active first."""
@@ -185,12 +181,6 @@ def _size(recorded: Recorded) -> int:
     return size + len(event.session_id) + len(event.event_id) + _EVENT_OVERHEAD
 
 
-def _bounded(name: str, value: int, default: int, most: int) -> int:
-    if value < 0:
-        raise InvalidInput(f"{name} {value} is negative")
-    return min(value, most) or default
-
-
 def _sorted(wanted: Filter) -> tuple[object, ...]:
     return (*wanted[:3], sorted(wanted.roles), sorted(wanted.types))
 
@@ -211,24 +201,3 @@ def _session_order(item: tuple[str, SessionStats]) -> tuple[int, str]:
 def _session_key(item: tuple[str, SessionStats]) -> bytes:
     """Bytes in the order of `_session_order`."""
     return (2**63 - item[1].last_ms).to_bytes(8, "big") + item[0].encode()
-
-
-def _token(fingerprint: str, position: bytes) -> str:
-    checksum = zlib.crc32(fingerprint.encode()).to_bytes(4, "big")
-    return base64.urlsafe_b64encode(checksum + position).decode()
-
-
-def _resume(token: str, fingerprint: str) -> bytes:
-    """The position in a token. Raises InvalidInput if it belongs to another question."""
-    if not token:
-        return b""
-    try:
-        data = base64.urlsafe_b64decode(token.encode())
-    except (ValueError, binascii.Error):
-        raise InvalidInput("continuation_token is not one of ours") from None
-    if len(data) <= 4 or data[:4] != zlib.crc32(fingerprint.encode()).to_bytes(4, "big"):  # noqa: PLR2004
-        raise InvalidInput(
-            "continuation_token belongs to another question: keep all fields but limit and "
-            "max_bytes as they were"
-        )
-    return data[4:]

@@ -8,7 +8,7 @@ a mark on the period above. For one thread alone, the pump's.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from memoryd.domain.calendar import PERIODS, Calendar, Period, parse
+from memoryd.domain.calendar import Calendar, Period, parse
 from memoryd.domain.segment import segment_floor
 from memoryd.domain.summarize import Digest, Summarizer
 from memoryd.domain.toc import Level, Node
@@ -39,10 +39,6 @@ class Rollup:
         self._summarizer = summarizer
         self._clock_ms = clock_ms
         self._steps = steps
-
-    def waiting(self) -> int:
-        """How many periods are marked."""
-        return sum(len(self._nodes.dirty(level)) for level in PERIODS)
 
     def refresh(self, level: Level, alive: Callable[[], bool] = lambda: True) -> int:
         """Derive every marked period of a level, as long as it is wanted; how many were."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from memoryd import spool
+from memoryd.domain.calendar import PERIODS
 from memoryd.storage.committer import Committer
 from memoryd.storage.store import Store
 
@@ -63,6 +64,7 @@ class Figures(NamedTuple):
     spool_files: int
     spool_bad: int
     redactions: dict[str, int]
+    toc_waiting: int
 
 
 def figures(store: Store, committer: Committer, now_ms: int) -> Figures:
@@ -85,6 +87,7 @@ def figures(store: Store, committer: Committer, now_ms: int) -> Figures:
         spool_files=len(spool.waiting(spool.inbox(store.data_dir))),
         spool_bad=len(spool.waiting(spool.aside(store.data_dir))),
         redactions=log.redactions(),
+        toc_waiting=sum(len(store.nodes.dirty(level)) for level in PERIODS),
     )
 
 

@@ -9,7 +9,7 @@ import faulthandler
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -157,10 +157,19 @@ class Database:
         for family in self._families.values():
             family.flush(True)
 
-    def compact(self) -> None:
-        """Merge every family's tables into one level; other threads run meanwhile."""
+    def compact(self, alive: Callable[[], bool]) -> None:
+        """Merge each family's tables, as long as it is wanted; other threads run meanwhile.
+
+        Raises StoreDamaged if something could not be read: RocksDB itself reports success.
+        """
+        failed = self.background_errors()
         for family in self._families.values():
-            family.compact_range(None, None)
+            if alive():
+                family.compact_range(None, None)
+        if self.background_errors() > failed:
+            raise StoreDamaged(
+                "compaction has failed: run `memoryd verify` to see what is affected"
+            )
 
     def close(self) -> None:
         """Wait for scans to end, flush, and release the lock."""
