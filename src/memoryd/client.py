@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from memoryd import config, wire
+from memoryd.toc_client import TocCalls
 from memoryd.wire import (
     ALL,
     ROLES,
@@ -89,7 +90,7 @@ def connect(
     return Client(settings, address=address, token=token, timeout=timeout)
 
 
-class Client:
+class Client(TocCalls):
     """A connection to one daemon. Every call can raise ClientError. Closed by ``with``."""
 
     def __init__(
@@ -239,25 +240,14 @@ class Client:
 
         Ends, or raises Unavailable, when the daemon stops.
         """
-        import grpc
-
         pb = self._pb
         request = pb.TailEventsRequest(
             after_sequence=after_sequence or 0,
             from_now=after_sequence is None,
             **which.on_the_wire(),
         )
-        call = self._stub.TailEvents(request, metadata=self._metadata)
-        try:
-            for answer in call:
-                yield plain(answer.event)
-        except grpc.RpcError as error:
-            if error.code() is grpc.StatusCode.UNAVAILABLE:
-                msg = f"daemon for project {self.settings.project} has stopped: {error.details()}"
-                raise Unavailable(msg) from error
-            raise self._translated(error) from error
-        finally:
-            call.cancel()
+        for answer in self._stream("TailEvents", request):
+            yield plain(answer.event)
 
     def status(self) -> dict[str, Any]:
         """What the daemon is, what it holds and how it is doing."""
@@ -303,6 +293,21 @@ class Client:
             )
         except grpc.RpcError as error:
             raise self._translated(error) from error
+
+    def _stream(self, method: str, request: object) -> Iterator[Any]:
+        """The answers of a call that goes on; ends it when nobody listens any more."""
+        import grpc
+
+        call = getattr(self._stub, method)(request, metadata=self._metadata)
+        try:
+            yield from call
+        except grpc.RpcError as error:
+            if error.code() is grpc.StatusCode.UNAVAILABLE:
+                msg = f"daemon for project {self.settings.project} has stopped: {error.details()}"
+                raise Unavailable(msg) from error
+            raise self._translated(error) from error
+        finally:
+            call.cancel()
 
     def _translated(self, error: "grpc.RpcError") -> ClientError:
         code: str = error.code().name

@@ -37,6 +37,7 @@ TYPES: Final = (
     "session_end",
 )
 ROLES: Final = ("user", "assistant", "system", "tool")
+LEVELS: Final = ("year", "month", "week", "day", "segment")
 
 # the daemon takes 16 MiB of text and 64 KiB of metadata; a longer event would break its batch
 EVENT_LIMIT: Final = 17 * 1024 * 1024

@@ -22,12 +22,13 @@ Examples:
   memory events --session 5f1c --oldest --limit 10
   memory events -f --type tool_result
 
-T is a date or time (2026-01-31, 2026-01-31T14:30), a span back from now (90s, 2h, 3d, 2w),
-today, yesterday, or milliseconds since 1970. --until with a day means the end of that day."""
+T is a date or time (2026-01-31, 2026-01-31T14:30), a span back from now (90s, 2h, 3d, 2w, "3 days
+ago"), today, yesterday, tuesday, last week, this month, or milliseconds since 1970. --until with
+a day, week, month or year means its end."""
 
 
 class Time(click.ParamType[int]):
-    """A point in time on the command line; a whole day means its begin, or its end."""
+    """A point in time as people write it; with ``end``, a day means its last moment."""
 
     name = "time"
 
@@ -35,7 +36,7 @@ class Time(click.ParamType[int]):
         self._end = end
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The moment in milliseconds; fails as click does if it is none."""
+        """The moment, in milliseconds since 1970."""
         if isinstance(value, int):
             return value
         try:
@@ -113,7 +114,7 @@ def event(output: Output, event_id: str) -> None:
     if output.as_json:
         output.line(found)
     else:
-        _show_whole(output, found)
+        show_whole(output, found)
 
 
 def _read(
@@ -182,8 +183,8 @@ class _Printer:
                 heading.append("  ").append(one_line(session[1]), "magenta")
             self._output.show(heading)
             self._session = session
-        self._output.show(_head(event, live=self._live))
-        for line in _excerpt(event):
+        self._output.show(head(event, live=self._live))
+        for line in excerpt(event):
             self._output.show(line)
 
     def flush(self) -> None:
@@ -201,7 +202,8 @@ class _Printer:
             self._output.show(Text(f"\nthere are more than these {limit}: see --limit", "dim"))
 
 
-def _head(event: dict[str, Any], *, live: bool) -> Any:
+def head(event: dict[str, Any], *, live: bool) -> Any:
+    """The line above an event: when, who, which."""
     from rich.text import Text
 
     when = (
@@ -218,7 +220,7 @@ def _head(event: dict[str, Any], *, live: bool) -> Any:
     return head.append(f" {one_line(event['event_id'])}", "dim")
 
 
-def _excerpt(event: dict[str, Any]) -> Iterator[Any]:
+def excerpt(event: dict[str, Any]) -> Iterator[Any]:
     """The beginning of the text, wrapped and set in."""
     from rich.padding import Padding
     from rich.text import Text
@@ -235,7 +237,8 @@ def _excerpt(event: dict[str, Any]) -> Iterator[Any]:
         )
 
 
-def _show_whole(output: Output, event: dict[str, Any]) -> None:
+def show_whole(output: Output, event: dict[str, Any]) -> None:
+    """Print one event with all its fields."""
     from rich.text import Text
 
     grid = out.table("", "")

@@ -24,10 +24,15 @@ _COMMANDS: Final = {
     "import": "import_",
     "ingest": "ingest",
     "install": "install",
+    "jobs": "jobs",
+    "rebuild": "jobs",
     "redact": "redact",
     "service": "service",
     "sessions": "sessions",
+    "show": "toc",
     "status": "status",
+    "timeline": "toc",
+    "toc": "toc",
     "uninstall": "install",
 }
 _USAGE: Final = 2
@@ -37,6 +42,7 @@ Examples:
   memory status
   memory events --since 2h --role user
   memory events -f
+  memory toc --since "last week"
   memory --project ~/src/api sessions --json
 
 \b

@@ -22,20 +22,24 @@ _RELATIVE: Final = re.compile(r"(?:[0-9]{1,9}[smhdw])+")
 _PART: Final = re.compile(r"([0-9]+)([smhdw])")
 _BASIC_DATE: Final = 8  # digits, as in 20260131
 _SECONDS: Final = range(9, 12)  # digits of a count of seconds since 1970, of our times
-_HOW: Final = "take a date or time such as 2026-01-31 or 2026-01-31T14:30, 2h, 3d, 2w, today, yesterday, or milliseconds since 1970"
+_HOW: Final = "take a date or time such as 2026-01-31 or 2026-01-31T14:30, 2h, 3d, 2w, 3 days ago, today, yesterday, tuesday, last week, this month, or milliseconds since 1970"
+_DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_SPANS: Final = re.compile(r"(?:last|this) (?:week|month|year)")
+_COUNTED: Final = re.compile(r"(an?|[0-9]{1,9}) ?(second|minute|hour|day|week)s?")
 
 
 def parse_time(text: str, now_ms: int, *, end: bool = False) -> int:
     """The moment that ``text`` means. Raises ValueError with what is allowed.
 
-    A whole day means its first moment, or its last if ``end`` is set.
+    A whole day, week, month or year means its first moment, or its last if ``end`` is set.
     """
-    word = text.strip().lower().removesuffix(" ago").replace(" ", "T" if "-" in text else "")
-    today = datetime.fromtimestamp(now_ms / 1000).astimezone().date()
+    span = _span(" ".join(text.lower().split()), _local(now_ms).date())
+    if span is not None:
+        return _day(span[1] if end else span[0], end=end)
+    word = _COUNTED.sub(_shortened, text.strip().lower())
+    word = word.removesuffix(" ago").replace(" ", "T" if "-" in text else "")
     if word == "now":
         return now_ms
-    if word in {"today", "yesterday"}:
-        return _day(today - timedelta(days=word == "yesterday"), end=end)
     if _RELATIVE.fullmatch(word):
         ago = sum(int(count) * _UNITS[unit] for count, unit in _PART.findall(word))
         return max(0, now_ms - ago)
@@ -50,6 +54,35 @@ def parse_time(text: str, now_ms: int, *, end: bool = False) -> int:
     except ValueError:
         msg = f"time {text!r} is not understood: {_HOW}"
         raise ValueError(msg) from None
+
+
+def _span(words: str, today: date) -> tuple[date, date] | None:
+    """The first and last day of a day of the week, or of the last or this week, month or year."""
+    if words in {"today", "yesterday"}:
+        day = today - timedelta(days=words == "yesterday")
+        return day, day
+    name = words.removeprefix("last ").removeprefix("on ")
+    if name in _DAYS:  # the latest one before today
+        day = today - timedelta(days=(today.weekday() - _DAYS.index(name) - 1) % 7 + 1)
+        return day, day
+    if not _SPANS.fullmatch(words):
+        return None
+    which, unit = words.split()
+    if unit == "week":
+        first = today - timedelta(days=today.weekday() + 7 * (which == "last"))
+        return first, first + timedelta(days=6)
+    first = today.replace(day=1) if unit == "month" else today.replace(month=1, day=1)
+    if which == "last":
+        before = first - timedelta(days=1)
+        first = before.replace(day=1) if unit == "month" else before.replace(month=1, day=1)
+    after = (first + timedelta(days=32 if unit == "month" else 366)).replace(day=1)
+    return first, after - timedelta(days=1)
+
+
+def _shortened(found: "re.Match[str]") -> str:
+    """A span such as "3 days" in the short form, "3d"."""
+    count, unit = found.groups()
+    return f"{1 if count.startswith('a') else count}{unit[0]}"
 
 
 def parse_iso(text: str) -> int:

@@ -12,7 +12,7 @@ from memoryd.domain.calendar import PERIODS, Calendar, parse
 from memoryd.domain.event import Event
 from memoryd.domain.segment import Rules, cut
 from memoryd.domain.toc import Level, Node
-from tests.toc.harness import DAY, HOUR, MINUTE, NOON, Crash, Rig, event
+from tests.services.rig import DAY, HOUR, MINUTE, NOON, Crash, Rig, event
 
 RULES = Rules(tokens=120, overlap_tokens=40)
 

@@ -13,7 +13,7 @@ from memoryd.services.workshop import Workshop
 from memoryd.storage.committer import Committer
 from memoryd.storage.log import Draft
 from memoryd.storage.store import Store
-from tests.toc.words import Plain
+from tests.services.words import Plain
 
 NOON = 1_780_308_000_000  # 2026-06-01 12:00 in Berlin, a Monday
 MINUTE = 60_000
