@@ -28,6 +28,113 @@ FIELDS = {
         ("limit", 3, "int32"),
     },
     "GetEventsResponse": {("events", 1, "repeated memory.Event"), ("has_more", 2, "bool")},
+    "GetTocRootRequest": set(),
+    "GetTocRootResponse": {("nodes", 1, "repeated memory.TocNode")},
+    "TocNode": {
+        ("node_id", 1, "string"),
+        ("level", 2, "memory.TocLevel"),
+        ("title", 3, "string"),
+        ("summary", 4, "optional string"),
+        ("bullets", 5, "repeated memory.TocBullet"),
+        ("keywords", 6, "repeated string"),
+        ("child_node_ids", 7, "repeated string"),
+        ("start_time_ms", 8, "int64"),
+        ("end_time_ms", 9, "int64"),
+        ("version", 10, "int32"),
+    },
+    "TocBullet": {("text", 1, "string"), ("grip_ids", 2, "repeated string")},
+    "GetNodeRequest": {("node_id", 1, "string")},
+    "GetNodeResponse": {("node", 1, "memory.TocNode")},
+    "BrowseTocRequest": {
+        ("parent_id", 1, "string"),
+        ("limit", 2, "int32"),
+        ("continuation_token", 3, "optional string"),
+    },
+    "BrowseTocResponse": {
+        ("children", 1, "repeated memory.TocNode"),
+        ("continuation_token", 2, "optional string"),
+        ("has_more", 3, "bool"),
+    },
+    "ExpandGripRequest": {
+        ("grip_id", 1, "string"),
+        ("events_before", 2, "optional int32"),
+        ("events_after", 3, "optional int32"),
+    },
+    "ExpandGripResponse": {
+        ("grip", 1, "memory.Grip"),
+        ("events_before", 2, "repeated memory.Event"),
+        ("excerpt_events", 3, "repeated memory.Event"),
+        ("events_after", 4, "repeated memory.Event"),
+    },
+    "Grip": {
+        ("grip_id", 1, "string"),
+        ("excerpt", 2, "string"),
+        ("event_id_start", 3, "string"),
+        ("event_id_end", 4, "string"),
+        ("timestamp_ms", 5, "int64"),
+        ("source", 6, "string"),
+    },
+    "GetSchedulerStatusRequest": set(),
+    "GetSchedulerStatusResponse": {
+        ("scheduler_running", 1, "bool"),
+        ("jobs", 2, "repeated memory.JobStatusProto"),
+    },
+    "JobStatusProto": {
+        ("job_name", 1, "string"),
+        ("cron_expr", 2, "string"),
+        ("last_run_ms", 3, "int64"),
+        ("last_duration_ms", 4, "int64"),
+        ("last_result", 5, "memory.JobResultStatus"),
+        ("last_error", 6, "optional string"),
+        ("next_run_ms", 7, "int64"),
+        ("run_count", 8, "uint64"),
+        ("error_count", 9, "uint64"),
+        ("is_running", 10, "bool"),
+        ("is_paused", 11, "bool"),
+        ("last_run_metadata", 12, "map<string, string>"),
+    },
+    "PauseJobRequest": {("job_name", 1, "string")},
+    "PauseJobResponse": {("success", 1, "bool"), ("error", 2, "optional string")},
+    "ResumeJobRequest": {("job_name", 1, "string")},
+    "ResumeJobResponse": {("success", 1, "bool"), ("error", 2, "optional string")},
+    "SearchNodeRequest": {
+        ("node_id", 1, "string"),
+        ("query", 2, "string"),
+        ("fields", 3, "repeated memory.SearchField"),
+        ("limit", 4, "int32"),
+        ("token_budget", 5, "int32"),
+    },
+    "SearchNodeResponse": {
+        ("matched", 1, "bool"),
+        ("matches", 2, "repeated memory.SearchMatch"),
+        ("node_id", 3, "string"),
+        ("level", 4, "memory.TocLevel"),
+    },
+    "SearchMatch": {
+        ("field", 1, "memory.SearchField"),
+        ("text", 2, "string"),
+        ("grip_ids", 3, "repeated string"),
+        ("score", 4, "float"),
+    },
+    "SearchChildrenRequest": {
+        ("parent_id", 1, "string"),
+        ("query", 2, "string"),
+        ("child_level", 3, "memory.TocLevel"),
+        ("fields", 4, "repeated memory.SearchField"),
+        ("limit", 5, "int32"),
+        ("token_budget", 6, "int32"),
+    },
+    "SearchChildrenResponse": {
+        ("results", 1, "repeated memory.SearchNodeResult"),
+        ("has_more", 2, "bool"),
+    },
+    "SearchNodeResult": {
+        ("node_id", 1, "string"),
+        ("title", 2, "string"),
+        ("level", 3, "memory.TocLevel"),
+        ("matches", 4, "repeated memory.SearchMatch"),
+        ("relevance_score", 5, "float"),
+    },
 }
 ENUMS = {
     "EventType": {
@@ -48,11 +155,47 @@ ENUMS = {
         "EVENT_ROLE_SYSTEM": 3,
         "EVENT_ROLE_TOOL": 4,
     },
+    "TocLevel": {
+        "TOC_LEVEL_UNSPECIFIED": 0,
+        "TOC_LEVEL_YEAR": 1,
+        "TOC_LEVEL_MONTH": 2,
+        "TOC_LEVEL_WEEK": 3,
+        "TOC_LEVEL_DAY": 4,
+        "TOC_LEVEL_SEGMENT": 5,
+    },
+    "JobResultStatus": {
+        "JOB_RESULT_STATUS_UNSPECIFIED": 0,
+        "JOB_RESULT_STATUS_SUCCESS": 1,
+        "JOB_RESULT_STATUS_FAILED": 2,
+        "JOB_RESULT_STATUS_SKIPPED": 3,
+    },
+    "SearchField": {
+        "SEARCH_FIELD_UNSPECIFIED": 0,
+        "SEARCH_FIELD_TITLE": 1,
+        "SEARCH_FIELD_SUMMARY": 2,
+        "SEARCH_FIELD_BULLETS": 3,
+        "SEARCH_FIELD_KEYWORDS": 4,
+    },
 }
+METHODS = (
+    "IngestEvent",
+    "GetEvents",
+    "GetTocRoot",
+    "GetNode",
+    "BrowseToc",
+    "ExpandGrip",
+    "GetSchedulerStatus",
+    "PauseJob",
+    "ResumeJob",
+    "SearchNode",
+    "SearchChildren",
+)
 SCALARS = {
     FieldDescriptor.TYPE_STRING: "string",
     FieldDescriptor.TYPE_INT64: "int64",
     FieldDescriptor.TYPE_INT32: "int32",
+    FieldDescriptor.TYPE_UINT64: "uint64",
+    FieldDescriptor.TYPE_FLOAT: "float",
     FieldDescriptor.TYPE_BOOL: "bool",
 }
 
@@ -88,7 +231,7 @@ def test_shared_methods_never_change() -> None:
     """The shared methods are unary and go from their request to their response."""
     assert pb.DESCRIPTOR.package == "memory"
     service = pb.DESCRIPTOR.services_by_name["MemoryService"]
-    for name in ("IngestEvent", "GetEvents"):
+    for name in METHODS:
         method = service.methods_by_name[name]
         assert method.input_type.full_name == f"memory.{name}Request"
         assert method.output_type.full_name == f"memory.{name}Response"

@@ -16,7 +16,7 @@ from memoryd.services import pump as pump_module
 from memoryd.services.wording import NAMES_LIMIT
 from memoryd.services.workshop import Workshop
 from memoryd.storage.db import Database
-from tests.services.rig import DAY, HOUR, LATER, MINUTE, NOON, ZONE, Rig, event
+from tests.services.rig import DAY, HOUR, LATER, MINUTE, NOON, ZONE, Crash, Rig, event
 from tests.services.words import Plain
 
 FACTORY = "tests.services.words:Plain"
@@ -329,3 +329,23 @@ def test_a_full_disk_only_delays(made: Callable[..., Rig], monkeypatch: pytest.M
     assert rig.tree() == {}
     rig.settle()
     assert rig.level(Level.YEAR)[0].event_count == 5
+
+
+@pytest.mark.parametrize("point", ["close.before_write", "close.after_write"])
+def test_an_interrupted_closing_is_finished_later(made: Callable[..., Rig], point: str) -> None:
+    """A process that ends while it closes a segment closes it at its next start."""
+
+    def reach(name: str) -> None:
+        if name == point:
+            raise Crash
+
+    rig = made(now_ms=NOON + MINUTE, reach=reach)
+    rig.append([event(1, NOON)])
+    rig.settle()
+    rig.now_ms = LATER
+    with pytest.raises(Crash):
+        rig.pump.catch_up()
+    rig = made(now_ms=LATER)
+    rig.settle()
+    assert len(rig.tree()) == 5
+    assert not any(n.provisional for n in rig.tree().values())
