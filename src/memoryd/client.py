@@ -302,7 +302,8 @@ class Client(TocCalls):
         try:
             yield from call
         except grpc.RpcError as error:
-            if error.code() is grpc.StatusCode.UNAVAILABLE:
+            # nobody here has cancelled it, so it was the end of the daemon
+            if error.code() in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}:
                 msg = f"daemon for project {self.settings.project} has stopped: {error.details()}"
                 raise Unavailable(msg) from error
             raise self._translated(error) from error

@@ -10,13 +10,21 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from memoryd.domain.errors import NotFound
-from memoryd.domain.keys import session_prefix
+from memoryd.domain.keys import sequence_key, session_prefix, split_sequence_key
 from memoryd.domain.toc import Grip, Level, Node
 from memoryd.storage import codec
 from memoryd.storage.db import Database
 from memoryd.storage.log import Log
 
-_FAMILIES: Final = ("toc_nodes", "toc_latest", "toc_segments", "toc_dirty", "toc_open", "grips")
+_FAMILIES: Final = (
+    "toc_nodes",
+    "toc_latest",
+    "toc_changes",
+    "toc_segments",
+    "toc_dirty",
+    "toc_open",
+    "grips",
+)
 _LAST_KEY: Final = b"\xff" * 300
 _VERSION: Final = Struct(">I")
 _DUE: Final = Struct(">BQ")
@@ -44,12 +52,32 @@ class Due(NamedTuple):
     place: bytes
 
 
+class Changed(NamedTuple):
+    """A node that has changed, or with None is no more; an empty id: all of them are no more."""
+
+    number: int
+    node_id: str
+    node: Node | None
+    gone_grips: tuple[str, ...]  # grips that the node had once and has no longer
+
+
 class Nodes:
     """The table of contents in an open database."""
 
     def __init__(self, db: Database, log: Log) -> None:
         self._db = db
         self._log = log
+        newest = next(db.scan("toc_changes", reverse=True), None)
+        self.changed = split_sequence_key(newest[0]) if newest else 0  # the last change's number
+
+    def changes(self, after: int) -> Iterator[Changed]:
+        """What has changed behind a number, in order: of each node only the latest change.
+
+        For whoever keeps something in step with the nodes: remember the last number, come again.
+        """
+        for key, value in self._db.scan("toc_changes", sequence_key(after + 1)):
+            node_id, gone = codec.read(value, "change")
+            yield Changed(split_sequence_key(key), node_id, self.find(node_id), tuple(gone))
 
     def find(self, node_id: str, version: int = 0) -> Node | None:
         """A node, in its latest version unless one is named, or None."""
@@ -57,7 +85,7 @@ class Nodes:
             stored = self._db.get("toc_latest", node_id.encode())
             if stored is None:
                 return None
-            version = codec.read(stored, "version")
+            version = codec.read(stored, "version")[0]
         value = self._db.get("toc_nodes", _node_key(node_id, version))
         return codec.read_node(node_id, version, value) if value is not None else None
 
@@ -152,6 +180,7 @@ class Change:
         self._log = log
         self._nodes = nodes
         self._batch = db.batch()
+        self._changed = nodes.changed
         self._handles = {family: db.handle(family) for family in (*_FAMILIES, "checkpoints")}
 
     def put_node(self, node: Node) -> bool:
@@ -167,7 +196,8 @@ class Change:
         self._give_way(old)
         key = _node_key(node.node_id, version)
         self._batch.put(key, codec.node_value(node), self._handles["toc_nodes"])
-        self._batch.put(node.node_id.encode(), codec.value(version), self._handles["toc_latest"])
+        latest = codec.value((version, self._note(node.node_id, old, node)))
+        self._batch.put(node.node_id.encode(), latest, self._handles["toc_latest"])
         if node.provisional and node.level is not Level.SEGMENT:
             self._batch.put(_due_key(node), b"", self._handles["toc_open"])
         return True
@@ -179,6 +209,7 @@ class Change:
             return False
         self._clear_open(old)
         self._give_way(old)
+        self._note(node_id, old, None)
         self._batch.delete(node_id.encode(), self._handles["toc_latest"])
         return True
 
@@ -222,6 +253,9 @@ class Change:
         """Throw every node and grip away, and have every event worked in again."""
         for family in _FAMILIES:
             self._batch.delete_range(b"", _LAST_KEY, self._handles[family])
+        self._changed += 1
+        everything = codec.value(("", ()))
+        self._batch.put(sequence_key(self._changed), everything, self._handles["toc_changes"])
         self._log.replay(self._batch, last, now_ms)
 
     def remember(self, name: str, content: object) -> None:
@@ -231,6 +265,24 @@ class Change:
     def write(self) -> None:
         """Apply the change as a whole. Raises ReadOnly and applies nothing."""
         self._db.write(self._batch)
+        self._nodes.changed = self._changed
+
+    def _note(self, node_id: str, old: Node | None, new: Node | None) -> int:
+        """Number a change, in place of the node's last one, whose lost grips it takes over."""
+        self._changed += 1
+        gone: dict[str, None] = {}
+        stored = self._db.get("toc_latest", node_id.encode()) if old is not None else None
+        if stored is not None:
+            key = sequence_key(codec.read(stored, "version")[1])
+            before = self._db.get("toc_changes", key)
+            if before is not None:
+                gone.update(dict.fromkeys(codec.read(before, "change")[1]))
+            self._batch.delete(key, self._handles["toc_changes"])
+        gone.update(dict.fromkeys(_own_grips(old)))
+        lost = [grip for grip in gone if grip not in _own_grips(new)]
+        number = sequence_key(self._changed)
+        self._batch.put(number, codec.value((node_id, lost)), self._handles["toc_changes"])
+        return self._changed
 
     def _give_way(self, old: Node | None) -> None:
         if old is not None and old.provisional:
@@ -248,6 +300,13 @@ class Change:
 
 def _node_key(node_id: str, version: int) -> bytes:
     return node_id.encode() + b"\0" + _VERSION.pack(version)
+
+
+def _own_grips(node: Node | None) -> frozenset[str]:
+    """The grips that belong to a node itself: a segment's; those of a period are its segments'."""
+    if node is None or node.level is not Level.SEGMENT:
+        return frozenset()
+    return frozenset(grip for bullet in node.bullets for grip in bullet.grip_ids)
 
 
 def _due_key(node: Node) -> bytes:

@@ -64,6 +64,8 @@ def _rows(answer: dict[str, Any], now: int) -> list[tuple[str, str]]:
         rows.append(("set aside", f"{answer['spool_bad']:,} payloads that cannot be read"))
     if answer["redactions"]:
         rows.append(("redacted", _redacted(answer["redactions"])))
+    if answer["toc_waiting"]:
+        rows.append(("to derive", f"{answer['toc_waiting']:,} periods of the table of contents"))
     rows.append(("writable", "yes" if answer["writable"] else f"no: {answer['write_error']}"))
     return [(name, value) for name, value in rows if value]
 

@@ -128,7 +128,9 @@ def _walk(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The nodes below one that reach into a span, each before its children, with their depth."""
     for node in client.children(parent):
-        if node["end_time_ms"] >= span[0] and node["start_time_ms"] <= span[1]:
+        # a period ends before its end, a segment with its last event
+        last = node["end_time_ms"] - (node["level"] != "segment")
+        if last >= span[0] and node["start_time_ms"] <= span[1]:
             yield level, node
             if level < depth and node["child_node_ids"]:
                 yield from _walk(client, node["node_id"], depth, span, level + 1)
