@@ -34,6 +34,7 @@ class Summary(NamedTuple):
     summary: str
     points: tuple[Point, ...]
     keywords: tuple[str, ...]
+    by: str = ""  # who wrote it, if not the summarizer that was asked: its name and version
 
 
 class Digest(NamedTuple):
@@ -43,6 +44,7 @@ class Digest(NamedTuple):
     summary: str
     bullets: tuple[Bullet, ...]
     keywords: tuple[str, ...]
+    by: str = ""  # who wrote it, if not the summarizer that was asked: its name and version
 
 
 class Summarizer(Protocol):

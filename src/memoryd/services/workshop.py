@@ -162,7 +162,7 @@ def _receive(stream: BinaryIO) -> Any:
 def _summary(answer: Any) -> Summary | None:
     if answer is None:
         return None
-    title, summary, points, keywords = answer
+    title, summary, points, keywords, by = answer
     return Summary(
         title,
         summary,
@@ -171,6 +171,7 @@ def _summary(answer: Any) -> Summary | None:
             for text, evidence, weight in points
         ),
         tuple(keywords),
+        by,
     )
 
 
