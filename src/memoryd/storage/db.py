@@ -43,6 +43,8 @@ COLUMN_FAMILIES: Final = {
     "toc_dirty": "level, node id -> nothing: a period to derive again",
     "toc_open": "level, time, node id -> where: a provisional node that closes at that time",
     "grips": "grip id -> the grip",
+    "toc_unwritten": "level, node id -> nothing: a finished node that a model is to write",
+    "ledger": "local day, model -> what was spent",
     "checkpoints": "name -> what a job, or the pump, must remember",
     "meta": "format version, store id, counters",
 }

@@ -26,6 +26,7 @@ from memoryd.storage import codec
 from memoryd.storage.checkpoints import Checkpoints
 from memoryd.storage.db import Database, looks_used
 from memoryd.storage.highwater import HighWater, Mark
+from memoryd.storage.ledger import Ledger
 from memoryd.storage.log import Log
 from memoryd.storage.nodes import Nodes
 
@@ -97,6 +98,7 @@ class Store:
             self.log = Log(self.db, self.store_id)
             self.nodes = Nodes(self.db, self.log)
             self.checkpoints = Checkpoints(self.db)
+            self.ledger = Ledger(self.db)
             check_end(self.db, self.log, self.highwater.mark)
         except BaseException:
             self.db.close()
