@@ -6,7 +6,7 @@ that is not allowed is an error that names its place; nothing is corrected silen
 dot, ``group.name``, stands in the table ``[group]`` of a file; elsewhere the dot is an underscore.
 
 ``.memoryd.toml`` comes with a cloned repository and is not to be trusted: it may not choose
-where data goes, who may connect, or what is kept out of the log.
+where data goes, also not to which model, who may connect, or what is kept out of the log.
 """
 
 import os
@@ -33,6 +33,10 @@ _MAX_PORT = 65535
 _NOT_FROM_PROJECT = frozenset(
     {"data_dir", "runtime_dir", "listen", "token", "unified", "hook.transport", "redact.rules"}
 )
+_GROUPS_NOT_FROM_PROJECT = ("model.",)
+MODEL_LEVELS = ("segment", "day", "week", "month", "year")
+_MODEL_NAME_LIMIT = 100
+_SECRET = frozenset({"token", "model.key_env"})  # somebody may take them for the secret itself
 _WORDS = {"true": True, "yes": True, "on": True, "1": True}
 _WORDS |= {"false": False, "no": False, "off": False, "0": False}
 
@@ -72,6 +76,16 @@ class Settings:
     jobs_rollup_month: str
     jobs_rollup_year: str
     jobs_compact: str
+    model_provider: str
+    model_name: str
+    model_base_url: str
+    model_key_env: str
+    model_key_file: str
+    model_daily_tokens: int
+    model_input_tokens: int
+    model_output_tokens: int
+    model_timeout_seconds: float
+    model_levels: str
 
     @property
     def socket_path(self) -> str:
@@ -154,13 +168,53 @@ def _cron(default: str) -> _Key:
     return _Key(str, default, allowed, _is_cron)
 
 
+def _is_model_url(url: str) -> bool:
+    from urllib.parse import urlsplit
+
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        literal = f"[{host}]" if ":" in host else host
+        here = host == "localhost" or _is_loopback_literal(literal)
+        plain = url.isascii() and url.isprintable() and not set(url) & set(" ?#@\\")
+        port = parts.port is None or parts.port > 0
+        safe = parts.scheme == "https" or (parts.scheme == "http" and here)
+        return not url or (safe and plain and port and bool(host))
+    return False
+
+
+def _is_variable(name: str) -> bool:
+    return not name or (name.isascii() and name.isidentifier() and not name.startswith(_PREFIX))
+
+
+def _is_level_list(text: str) -> bool:
+    return bool(text) and all(name in MODEL_LEVELS for name in text.split(","))
+
+
+def _is_model_name(name: str) -> bool:
+    return len(name) <= _MODEL_NAME_LIMIT and name.isprintable() and name == name.strip()
+
+
 _DIRECTORY = _Key(str, None, "an absolute path, or one that begins with ~", os.path.isabs)
+_KEY_FILE = _Key(
+    str,
+    "",
+    "empty, or an absolute path, or one that begins with ~",
+    lambda v: not v or os.path.isabs(v),
+)
 _SWITCH = "true or false"
 _LISTEN = (
     "empty (no TCP), or HOST:PORT with PORT from 0 to 65535 and a HOST that only this machine "
     "can reach: 127.x.x.x, [::1] or localhost"
 )
 _ZONE = "empty (the system's when the store was made), or a name such as Europe/Berlin or UTC"
+_PROVIDER = "empty (no model), anthropic or openai"
+_MODEL_URL = (
+    "empty (the provider's own), or https://..., or http://... with a host that only this machine "
+    "can reach; without a user, a query or a fragment"
+)
+_MODEL_KEY = f"empty (the provider's usual one), or a variable that does not begin with {_PREFIX}"
+_MODEL_LEVELS = "some of " + ",".join(MODEL_LEVELS) + ", with commas and no blanks between them"
 _KEYS: Mapping[str, _Key] = {
     "data_dir": _DIRECTORY,
     "runtime_dir": _DIRECTORY,
@@ -187,6 +241,16 @@ _KEYS: Mapping[str, _Key] = {
     "jobs.rollup_month": _cron("15 0 * * 1"),  # months and years end with a week
     "jobs.rollup_year": _cron("20 0 * * 1"),
     "jobs.compact": _cron("30 4 * * 0"),
+    "model.provider": _Key(str, "", _PROVIDER, lambda v: v in {"", "anthropic", "openai"}),
+    "model.name": _Key(str, "", f"a name of at most {_MODEL_NAME_LIMIT} letters", _is_model_name),
+    "model.base_url": _Key(str, "", _MODEL_URL, _is_model_url),
+    "model.key_env": _Key(str, "", _MODEL_KEY, _is_variable),
+    "model.key_file": _KEY_FILE,
+    "model.daily_tokens": _between(int, 200_000, 0, 1_000_000_000),
+    "model.input_tokens": _between(int, 6_000, 500, 200_000),
+    "model.output_tokens": _between(int, 2_000, 200, 32_000),
+    "model.timeout_seconds": _between(float, 60.0, 1, 600),
+    "model.levels": _Key(str, ",".join(MODEL_LEVELS), _MODEL_LEVELS, _is_level_list),
 }
 _GROUPS = frozenset(key.partition(".")[0] for key in _KEYS if "." in key)
 
@@ -293,7 +357,7 @@ def _from_file(path: str, *, user_file: str = "") -> dict[str, Value]:
 
 
 def _open(key: str) -> bool:
-    return key not in _NOT_FROM_PROJECT
+    return key not in _NOT_FROM_PROJECT and not key.startswith(_GROUPS_NOT_FROM_PROJECT)
 
 
 def _flat(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -350,11 +414,10 @@ def _value(key: str, raw: object, source: str, *, text: bool = False) -> Value:
     if spec.type is float and type(value) is int:
         with suppress(OverflowError):
             value = float(value)
-    if spec in {_DIRECTORY, _FILE} and isinstance(value, str):
+    if spec in (_DIRECTORY, _FILE, _KEY_FILE) and isinstance(value, str):
         value = os.path.expanduser(value)
     if type(value) is not spec.type or not spec.check(value):
-        # Somebody may take MEMORYD_TOKEN for the token itself, which no log may show.
-        shown = "" if key == "token" else f" = {repr(raw)[:120]}"
+        shown = "" if key in _SECRET else f" = {repr(raw)[:120]}"
         raise ConfigError(f"{source}: {key}{shown} is not allowed: it must be {spec.allowed}")
     return Value(key, value, source)
 
@@ -373,6 +436,12 @@ def _check_together(settings: Settings, values: Mapping[str, Value]) -> None:
         raise ConfigError(
             f"max_streams = {streams.value} ({streams.source}) must be below "
             f"workers = {workers.value} ({workers.source}), so that streams leave workers free"
+        )
+    if settings.model_provider and not settings.model_name:
+        provider = values["model.provider"]
+        raise ConfigError(
+            f"{provider.source}: model.provider = {provider.value!r} needs model.name, the model "
+            "that is to write summaries"
         )
     try:
         _ = settings.socket_path

@@ -90,6 +90,16 @@ def test_defaults_stand_when_nothing_is_set(home: Path) -> None:
         jobs_rollup_month="15 0 * * 1",
         jobs_rollup_year="20 0 * * 1",
         jobs_compact="30 4 * * 0",
+        model_provider="",
+        model_name="",
+        model_base_url="",
+        model_key_env="",
+        model_key_file="",
+        model_daily_tokens=200_000,
+        model_input_tokens=6_000,
+        model_output_tokens=2_000,
+        model_timeout_seconds=60.0,
+        model_levels="segment,day,week,month,year",
     )
     assert {value.source for value in values} == {"default"}
     assert settings.socket_path == f"{home}/run/memoryd/{name}.sock"
@@ -288,6 +298,98 @@ def test_a_repository_cannot_move_data_or_open_doors(home: Path, line: str) -> N
     assert project.config_file() in message
     variable = "MEMORYD_" + key.upper().replace(".", "_")
     assert variable in message
+
+
+def test_a_repository_cannot_send_anything_to_a_model(home: Path) -> None:
+    """Whether, where and with which key text leaves the machine is not for a project's file."""
+    for key in ("provider", "name", "base_url", "key_env", "key_file", "levels"):
+        path = _project_file(home, f"[model]\n{key} = 'openai'")
+        message = _refusal(home)
+        assert message.startswith(f"{path}: model.{key} may not be set by a project's file")
+        assert f"MEMORYD_MODEL_{key.upper()}" in message
+    for key in ("daily_tokens", "timeout_seconds"):
+        _project_file(home, f"[model]\n{key} = 7")
+        assert f"model.{key} may not be set by a project's file" in _refusal(home)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "https://api.example.com",
+        "https://gateway.example.com:8443/anthropic",
+        "http://127.0.0.1:11434/v1",
+        "http://localhost:8080",
+        "http://[::1]:8000/v1",
+    ],
+)
+def test_a_model_may_be_here_or_behind_tls(home: Path, url: str) -> None:
+    """An address is taken if only this machine can read along."""
+    settings, _ = _load_work(home, environ={"MEMORYD_MODEL_BASE_URL": url})
+    assert settings.model_base_url == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://api.example.com",
+        "http://192.168.1.5:11434/v1",
+        "http://localhost.example.com",
+        "http://127.0.0.1.example.com",
+        "http://localhost@example.com",
+        "https://user:pass@example.com",
+        "https://",
+        "https://example.com/?x=1",
+        "https://example.com/#x",
+        "https://example.com:99999",
+        "https://exa mple.com",
+        "https://[::1",
+        "ftp://localhost",
+        "file:///etc/passwd",
+        "localhost:11434",
+    ],
+)
+def test_no_other_address_of_a_model_is_taken(home: Path, url: str) -> None:
+    """In the clear, or spelled so that two readers see two hosts: refused."""
+    assert "is not allowed: it must be" in _refusal(home, environ={"MEMORYD_MODEL_BASE_URL": url})
+
+
+def test_a_provider_needs_a_model(home: Path) -> None:
+    """Which model writes is the user's choice: there is no default that could grow old."""
+    assert "needs model.name" in _refusal(home, environ={"MEMORYD_MODEL_PROVIDER": "anthropic"})
+    path = _user_file(home, "[model]\nprovider = 'openai'\nname = 'qwen3:8b'\nlevels = 'day,week'")
+    settings, values = _load_work(home)
+    assert (settings.model_provider, settings.model_name) == ("openai", "qwen3:8b")
+    assert {v.key for v in values if v.source == path} == {
+        "model.provider",
+        "model.name",
+        "model.levels",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PROVIDER", "gemini"),
+        ("LEVELS", ""),
+        ("LEVELS", "day,decade"),
+        ("KEY_FILE", "relative/key"),
+        ("DAILY_TOKENS", "-1"),
+        ("NAME", "a\nb"),
+    ],
+)
+def test_a_setting_of_a_model_is_checked(home: Path, name: str, value: str) -> None:
+    """A value that is not allowed is refused by name."""
+    message = _refusal(home, environ={f"MEMORYD_MODEL_{name}": value})
+    assert f"model.{name.lower()}" in message
+    assert "is not allowed" in message
+
+
+def test_a_key_in_the_wrong_place_is_not_shown(home: Path) -> None:
+    """Somebody who gives the key for the name of its variable does not find it in a log."""
+    message = _refusal(home, environ={"MEMORYD_MODEL_KEY_ENV": "sk-ant-api03-secret"})
+    assert "model.key_env is not allowed" in message
+    assert "secret" not in message
 
 
 def test_a_suggestion_is_one_that_the_file_may_use(home: Path) -> None:
