@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
@@ -19,7 +19,7 @@ from memoryd.domain.errors import MemorydError, Stopping
 from memoryd.domain.event import Recorded
 from memoryd.domain.keys import event_key
 from memoryd.domain.segment import Rules
-from memoryd.domain.toc import Level
+from memoryd.domain.toc import Grip, Level, Node
 from memoryd.services.rollup import Rollup, Steps
 from memoryd.services.segmenter import Piece, Segmenter
 from memoryd.services.wording import WORDLESS, segment_node
@@ -139,6 +139,25 @@ class Pump:
         self.done = 0
         self._mark_stale()
         return end
+
+    def rewrite(self, node: Node, grips: Sequence[Grip], version: int) -> bool:
+        """Put other words in the place of a version, unless it has changed; say whether it was."""
+        old = self._nodes.find(node.node_id)
+        if old is None or old.version != version:
+            return False
+        change = self._nodes.change()
+        change.put_node(node)
+        change.clear_unwritten(node.level, node.node_id)
+        for grip in grips:
+            change.put_grip(grip)
+        if node.level is not Level.YEAR:
+            above = self._calendar.period(node.start_ms, Level(node.level - 1))
+            change.mark_dirty(above.level, above.node_id)
+        self._steps.reach("rewrite.before_write")
+        change.write()
+        self._steps.reach("rewrite.after_write")
+        self._mark_stale()
+        return True
 
     # --- the thread
 

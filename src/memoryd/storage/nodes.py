@@ -23,6 +23,7 @@ _FAMILIES: Final = (
     "toc_segments",
     "toc_dirty",
     "toc_open",
+    "toc_unwritten",
     "grips",
 )
 _LAST_KEY: Final = b"\xff" * 300
@@ -67,6 +68,7 @@ class Nodes:
     def __init__(self, db: Database, log: Log) -> None:
         self._db = db
         self._log = log
+        self.to_write: frozenset[Level] = frozenset()  # levels whose finished nodes a model writes
         newest = next(db.scan("toc_changes", reverse=True), None)
         self.changed = split_sequence_key(newest[0]) if newest else 0  # the last change's number
 
@@ -154,6 +156,12 @@ class Nodes:
         start, stop = bytes([level]), bytes([level + 1])
         return [key[1:].decode() for key, _ in self._db.scan("toc_dirty", start, stop)]
 
+    def unwritten(self, level: Level) -> list[str]:
+        """The ids of the finished nodes of a level that a model is to write, newest first."""
+        start, stop = bytes([level]), bytes([level + 1])
+        found = self._db.scan("toc_unwritten", start, stop, reverse=True)
+        return [key[1:].decode() for key, _ in found]
+
     def due(self, level: Level, now_ms: int) -> Iterator[Due]:
         """The provisional nodes of a level whose time has come."""
         start, stop = _DUE.pack(level, 0), _DUE.pack(level, now_ms + 1)
@@ -200,6 +208,11 @@ class Change:
         self._batch.put(node.node_id.encode(), latest, self._handles["toc_latest"])
         if node.provisional and node.level is not Level.SEGMENT:
             self._batch.put(_due_key(node), b"", self._handles["toc_open"])
+        if not node.provisional and node.level in self._nodes.to_write:
+            mark = bytes([node.level]) + node.node_id.encode()
+            self._batch.put(mark, b"", self._handles["toc_unwritten"])
+        elif old is not None:
+            self.clear_unwritten(node.level, node.node_id)
         return True
 
     def remove_node(self, node_id: str) -> bool:
@@ -210,6 +223,7 @@ class Change:
         self._clear_open(old)
         self._give_way(old)
         self._note(node_id, old, None)
+        self.clear_unwritten(old.level, node_id)
         self._batch.delete(node_id.encode(), self._handles["toc_latest"])
         return True
 
@@ -244,6 +258,10 @@ class Change:
     def clear_dirty(self, level: Level, node_id: str) -> None:
         """Say that a period has been derived."""
         self._batch.delete(bytes([level]) + node_id.encode(), self._handles["toc_dirty"])
+
+    def clear_unwritten(self, level: Level, node_id: str) -> None:
+        """Say that no model is to write a node, or that it has."""
+        self._batch.delete(bytes([level]) + node_id.encode(), self._handles["toc_unwritten"])
 
     def acknowledge(self, done: int) -> None:
         """Take everything up to a sequence number out of the outbox."""
