@@ -155,7 +155,7 @@ class Daemon:
 
     def _serve(self, stack: ExitStack, store: "Store", committer: "Committer") -> None:
         """Wire services to the server, bind it, and arrange for its end."""
-        from memoryd import scheduler
+        from memoryd import scheduler, writing
         from memoryd.rpc.interceptors import Guard
         from memoryd.rpc.server import Health, build
         from memoryd.rpc.servicers import Identity, MemoryServicer, Services
@@ -173,7 +173,10 @@ class Daemon:
         name = "" if settings.unified else settings.project
         ingest = Ingest(committer, clock_ms, name, redactor)
         guard = Guard(token, settings.max_streams, errors)
+        model = writing.model_of(settings, store, errors)
         deriving = scheduler.start(stack, settings, store, committer, errors, clock_ms)
+        derived = writing.Derived(store, deriving.pump, deriving.calendar, deriving.summarizer)
+        written = writing.start(stack, settings, model, derived, errors, clock_ms)
         services = Services(
             ingest=ingest,
             query=Query(store.log, committer),
@@ -181,6 +184,7 @@ class Daemon:
             pump=deriving.pump,
             jobs=deriving.jobs,
             scheduler_running=deriving.running,
+            writing=written,
             figures=lambda: figures(store, committer, clock_ms()),
             errors=errors,
             clock_ms=clock_ms,

@@ -48,6 +48,7 @@ class Deriving(NamedTuple):
     pump: Pump
     jobs: Jobs
     calendar: Calendar
+    summarizer: Summarizer
     running: Callable[[], bool]
 
 
@@ -82,7 +83,7 @@ def start(
     pump.start()
     stack.callback(pump.stop)
     stack.callback(stopping.set)
-    return Deriving(pump, jobs, calendar, lambda: bool(scheduler.running))
+    return Deriving(pump, jobs, calendar, summarizer, lambda: bool(scheduler.running))
 
 
 def _rules(settings: Settings) -> Rules:

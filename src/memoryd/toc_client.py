@@ -99,6 +99,10 @@ class TocCalls:
         request = self._pb.RunJobRequest(job_name=name)
         return plain(self._call("RunJob", request, LONG_TIMEOUT).job)
 
+    def costs(self, days: int) -> dict[str, Any]:
+        """What models took on the last so many days, and what may be spent today."""
+        return plain(self._call("GetCosts", self._pb.GetCostsRequest(days=days)))
+
 
 def _level(word: str) -> int:
     if word and word not in LEVELS:

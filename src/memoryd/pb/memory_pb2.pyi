@@ -1897,3 +1897,115 @@ class RunJobResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RunJobResponse: _TypeAlias = RunJobResponse  # noqa: Y015
+
+@_typing.final
+class GetCostsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DAYS_FIELD_NUMBER: _builtins.int
+    days: _builtins.int
+    """How many days back, today included, at most 3660. 0 stands for 7."""
+    def __init__(
+        self,
+        *,
+        days: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["days", b"days"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCostsRequest: _TypeAlias = GetCostsRequest  # noqa: Y015
+
+@_typing.final
+class ModelCosts(_message.Message):
+    """What one model took on one day."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DAY_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    CALLS_FIELD_NUMBER: _builtins.int
+    INPUT_TOKENS_FIELD_NUMBER: _builtins.int
+    OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
+    RESERVED_TOKENS_FIELD_NUMBER: _builtins.int
+    FAILURES_FIELD_NUMBER: _builtins.int
+    FALLBACKS_FIELD_NUMBER: _builtins.int
+    day: _builtins.str
+    """By the calendar of the time zone that is set, such as 2026-10-07."""
+    model: _builtins.str
+    """The provider and the model, such as anthropic/claude-haiku-4-5."""
+    calls: _builtins.int
+    """How often it was asked; an answer may have taken several attempts."""
+    input_tokens: _builtins.int
+    output_tokens: _builtins.int
+    reserved_tokens: _builtins.int
+    """Counted for requests that are under way, or whose end the daemon did not
+    live to see.
+    """
+    failures: _builtins.int
+    """Calls that gave nothing to use."""
+    fallbacks: _builtins.int
+    """Summaries that the extractive summarizer wrote instead: because a call
+    failed, because the budget was used up or because the model kept failing.
+    """
+    def __init__(
+        self,
+        *,
+        day: _builtins.str = ...,
+        model: _builtins.str = ...,
+        calls: _builtins.int = ...,
+        input_tokens: _builtins.int = ...,
+        output_tokens: _builtins.int = ...,
+        reserved_tokens: _builtins.int = ...,
+        failures: _builtins.int = ...,
+        fallbacks: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls", b"calls", "day", b"day", "failures", b"failures", "fallbacks", b"fallbacks", "input_tokens", b"input_tokens", "model", b"model", "output_tokens", b"output_tokens", "reserved_tokens", b"reserved_tokens"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ModelCosts: _TypeAlias = ModelCosts  # noqa: Y015
+
+@_typing.final
+class GetCostsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COSTS_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    TODAY_FIELD_NUMBER: _builtins.int
+    SPENT_TODAY_FIELD_NUMBER: _builtins.int
+    DAILY_TOKENS_FIELD_NUMBER: _builtins.int
+    WAITING_FIELD_NUMBER: _builtins.int
+    model: _builtins.str
+    """The model that writes now. Empty if none does."""
+    today: _builtins.str
+    """Today, what counts as spent of its budget, and the budget."""
+    spent_today: _builtins.int
+    daily_tokens: _builtins.int
+    waiting: _builtins.int
+    """Finished nodes that wait for the model."""
+    @_builtins.property
+    def costs(self) -> _containers.RepeatedCompositeFieldContainer[Global___ModelCosts]:
+        """The newest day first."""
+
+    def __init__(
+        self,
+        *,
+        costs: _abc.Iterable[Global___ModelCosts] | None = ...,
+        model: _builtins.str = ...,
+        today: _builtins.str = ...,
+        spent_today: _builtins.int = ...,
+        daily_tokens: _builtins.int = ...,
+        waiting: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["costs", b"costs", "daily_tokens", b"daily_tokens", "model", b"model", "spent_today", b"spent_today", "today", b"today", "waiting", b"waiting"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCostsResponse: _TypeAlias = GetCostsResponse  # noqa: Y015

@@ -134,6 +134,11 @@ class MemoryServiceStub:
                 request_serializer=memoryd_dot_pb_dot_memory__pb2.RunJobRequest.SerializeToString,
                 response_deserializer=memoryd_dot_pb_dot_memory__pb2.RunJobResponse.FromString,
                 _registered_method=True)
+        self.GetCosts = channel.unary_unary(
+                '/memory.MemoryService/GetCosts',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.GetCostsRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.GetCostsResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryServiceServicer:
@@ -293,6 +298,14 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetCosts(self, request, context):
+        """What models were asked and what that took, day by day. Empty if none was
+        ever set up.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -395,6 +408,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.RunJob,
                     request_deserializer=memoryd_dot_pb_dot_memory__pb2.RunJobRequest.FromString,
                     response_serializer=memoryd_dot_pb_dot_memory__pb2.RunJobResponse.SerializeToString,
+            ),
+            'GetCosts': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetCosts,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.GetCostsRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.GetCostsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -937,6 +955,33 @@ class MemoryService:
             '/memory.MemoryService/RunJob',
             memoryd_dot_pb_dot_memory__pb2.RunJobRequest.SerializeToString,
             memoryd_dot_pb_dot_memory__pb2.RunJobResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetCosts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/GetCosts',
+            memoryd_dot_pb_dot_memory__pb2.GetCostsRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.GetCostsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -108,6 +108,10 @@ class MemoryServiceStub:
     """Runs a job now, also a paused one, and answers when it has ended.
     NOT_FOUND if there is no such job.
     """
+    GetCosts: _grpc.UnaryUnaryMultiCallable[_memory_pb2.GetCostsRequest, _memory_pb2.GetCostsResponse]
+    """What models were asked and what that took, day by day. Empty if none was
+    ever set up.
+    """
 
 @_typing.type_check_only
 class MemoryServiceAsyncStub(MemoryServiceStub):
@@ -174,6 +178,10 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     RunJob: _aio.UnaryUnaryMultiCallable[_memory_pb2.RunJobRequest, _memory_pb2.RunJobResponse]  # type: ignore[assignment]
     """Runs a job now, also a paused one, and answers when it has ended.
     NOT_FOUND if there is no such job.
+    """
+    GetCosts: _aio.UnaryUnaryMultiCallable[_memory_pb2.GetCostsRequest, _memory_pb2.GetCostsResponse]  # type: ignore[assignment]
+    """What models were asked and what that took, day by day. Empty if none was
+    ever set up.
     """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -358,6 +366,16 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_memory_pb2.RunJobResponse, _abc.Awaitable[_memory_pb2.RunJobResponse]]:
         """Runs a job now, also a paused one, and answers when it has ended.
         NOT_FOUND if there is no such job.
+        """
+
+    @_abc_1.abstractmethod
+    def GetCosts(
+        self,
+        request: _memory_pb2.GetCostsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.GetCostsResponse, _abc.Awaitable[_memory_pb2.GetCostsResponse]]:
+        """What models were asked and what that took, day by day. Empty if none was
+        ever set up.
         """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -9,7 +9,9 @@ from memoryd.pb import memory_pb2 as pb
 from memoryd.pb import memory_pb2_grpc as pb_grpc
 from memoryd.rpc import convert
 from memoryd.rpc.contents import ContentsServicer
+from memoryd.rpc.costs import CostsServicer
 from memoryd.rpc.work import WorkServicer
+from memoryd.services.costs import Writing
 from memoryd.services.ingest import Ingest
 from memoryd.services.jobs import Jobs
 from memoryd.services.pump import Pump
@@ -41,6 +43,7 @@ class Services(NamedTuple):
     pump: Pump
     jobs: Jobs
     scheduler_running: Callable[[], bool]
+    writing: Writing
     figures: Callable[[], Figures]
     errors: ErrorBook
     clock_ms: Callable[[], int]
@@ -48,12 +51,13 @@ class Services(NamedTuple):
     stopping: Callable[[], bool]
 
 
-class MemoryServicer(ContentsServicer, WorkServicer, pb_grpc.MemoryServiceServicer):
+class MemoryServicer(ContentsServicer, WorkServicer, CostsServicer, pb_grpc.MemoryServiceServicer):
     """The service. Errors go up to the interceptor, which answers them."""
 
     def __init__(self, services: Services, identity: Identity) -> None:
         ContentsServicer.__init__(self, services.contents)
         WorkServicer.__init__(self, services.pump, services.jobs, services.scheduler_running)
+        CostsServicer.__init__(self, services.writing)
         self._services = services
         self._identity = identity
 

@@ -6,6 +6,7 @@ import click
 
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli import times
+from memoryd.edges.cli.costs import costs
 from memoryd.edges.cli.output import Output, one_line
 from memoryd.wire import Failed
 
@@ -13,6 +14,9 @@ from memoryd.wire import Failed
 @click.group()
 def jobs() -> None:
     """Show and steer what the daemon runs by the clock."""
+
+
+jobs.add_command(costs)
 
 
 @jobs.command("list", epilog="\b\nExample:\n  memory jobs list")
