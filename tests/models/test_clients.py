@@ -1,5 +1,7 @@
 import logging
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -284,6 +286,16 @@ def test_a_key_comes_from_a_private_file_or_the_environment(tmp_path: Any) -> No
     with pytest.raises(Unready, match="one line") as caught:
         read_key("", "X", {"X": "two\nlines"})
     assert "two" not in str(caught.value)
+
+
+def test_nothing_of_models_is_loaded_until_one_is_set_up() -> None:
+    """A daemon without a model pays neither time nor memory for it."""
+    code = (
+        "import sys, memoryd.daemon, memoryd.writing, memoryd.scheduler\n"
+        "print([m for m in sys.modules if m.startswith(('httpx', 'memoryd.models'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_the_usual_addresses_are_encrypted() -> None:

@@ -9,7 +9,7 @@ from memoryd.domain.summarize import Digest, Summary
 from memoryd.domain.toc import Level, Node
 from memoryd.services.rollup import Steps
 from memoryd.services.scribe import Scribe
-from tests.services.rig import DAY, MINUTE, NOON, Rig, event
+from tests.services.rig import DAY, MINUTE, NOON, Crash, Rig, event
 from tests.services.words import Plain
 
 
@@ -45,8 +45,13 @@ class Slow(Plain):
 class Office(Rig):
     """A rig whose pump runs, with a scribe beside it."""
 
-    def __init__(self, directory: str, levels: frozenset[Level]) -> None:
-        super().__init__(directory)
+    def __init__(
+        self,
+        directory: str,
+        levels: frozenset[Level],
+        reach: Callable[[str], None] = lambda _name: None,
+    ) -> None:
+        super().__init__(directory, reach=reach)
         self.writer = Slow()
         self.nodes.to_write = levels
         self.scribe = Scribe(self.store, self.pump, self.calendar, self.writer, Steps())
@@ -204,6 +209,33 @@ def test_marks_survive_a_restart_and_a_rebuild_makes_new_ones(
     office.pump.ask(office.pump.start_over).result()
     office.settle()
     assert len(office.nodes.unwritten(Level.SEGMENT)) == 4
+    office.close()
+
+
+@pytest.mark.parametrize("point", ["rewrite.before_write", "rewrite.after_write"])
+def test_a_crash_while_words_are_written_repeats_it_or_does_not(
+    tmp_path: os.PathLike[str], point: str
+) -> None:
+    """Words and mark go together: after a crash a node is the model's, or still waits for it."""
+    path = f"{os.fspath(tmp_path)}/data"
+
+    def reach(reached: str) -> None:
+        if reached == point:
+            raise Crash
+
+    office = Office(path, frozenset({Level.SEGMENT}), reach)
+    office.append([event(n, NOON + n * MINUTE) for n in range(3)])
+    office.settle()
+    with pytest.raises(RuntimeError):
+        office.scribe.turn()
+    office.close()
+    office = Office(path, frozenset({Level.SEGMENT}))
+    (segment,) = office.level(Level.SEGMENT)
+    done = point == "rewrite.after_write"
+    assert segment.summarizer == ("slow/1" if done else "plain/1")
+    assert office.scribe.turn() is not done
+    (segment,) = office.level(Level.SEGMENT)
+    assert segment.summarizer == "slow/1"
     office.close()
 
 
