@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memoryd.domain.segment import tokens
 from memoryd.domain.toc import Level
-from memoryd.models.fence import clipped, fenced, inert, shares
+from memoryd.models.fence import CUT, bounded, clipped, fenced, inert, shares
 from memoryd.models.prompt import Prompt, period_prompt, segment_prompt
 from tests.models.words import node, said
 
@@ -131,6 +131,12 @@ def test_long_texts_lose_their_middle() -> None:
     assert "begin" in body
     assert " end" in body
     assert "[... cut ...]" in body
+
+
+def test_a_huge_text_is_read_at_its_ends_only() -> None:
+    """A tool's output of megabytes is cut before anything looks through it."""
+    assert bounded("a" * 10_000_000, 100) == "a" * 400 + CUT + "a" * 400
+    assert bounded("a" * 800, 100) == "a" * 800
 
 
 def test_clipping_counts_wide_letters() -> None:

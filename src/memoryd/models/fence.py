@@ -20,6 +20,7 @@ _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
 _MARK_BYTES: Final = 8
+_LONGEST_TOKEN: Final = 4  # characters of a token, at most, as tokens are counted here
 
 
 class Fenced(NamedTuple):
@@ -40,6 +41,12 @@ def fenced(name: str, body: str) -> Fenced:
     mark = blake2b(body.encode(), digest_size=_MARK_BYTES).hexdigest()
     tag = f"{name}-{mark}"
     return Fenced(f"<{tag}>\n{body}\n</{tag}>", tag)
+
+
+def bounded(text: str, most: int) -> str:
+    """The two ends of a text that is far beyond so many tokens, found without reading it all."""
+    ends = most * _LONGEST_TOKEN
+    return text if len(text) <= 2 * ends else text[:ends] + CUT + text[-ends:]
 
 
 def clipped(text: str, most: int) -> str:

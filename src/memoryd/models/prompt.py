@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from memoryd.domain.event import Event, EventRole
 from memoryd.domain.segment import tokens
 from memoryd.domain.toc import Bullet, Level, Node
-from memoryd.models.fence import clipped, fenced, inert, shares
+from memoryd.models.fence import bounded, clipped, fenced, inert, shares
 
 PROMPT_VERSION: Final = 1  # part of a summarizer's name: other instructions, another summarizer
 _TAG_TOKENS: Final = 14  # what the tags around one event cost
@@ -83,7 +83,7 @@ def segment_prompt(events: Sequence[Event], before: Sequence[Event], limit: int)
         parts.append(f"<context>\n{context}\n</context>")
         limit -= tokens(context)
     kept = _kept(events, limit)
-    texts = [inert(events[place].text) for place in kept]
+    texts = [inert(bounded(events[place].text, limit)) for place in kept]
     sizes = [
         min(tokens(text), _TOOL_TOKENS) if events[place].role == EventRole.TOOL else tokens(text)
         for place, text in zip(kept, texts, strict=True)
