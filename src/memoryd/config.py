@@ -144,6 +144,8 @@ _FILE = _Key(
     "empty (none), or the path of a TOML file: absolute, or one that begins with ~",
     lambda path: not path or os.path.isabs(path),
 )
+
+
 def _is_zone(name: str) -> bool:
     import zoneinfo
 

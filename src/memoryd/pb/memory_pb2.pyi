@@ -659,6 +659,26 @@ Global___GetStatusRequest: _TypeAlias = GetStatusRequest  # noqa: Y015
 class GetStatusResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class RedactionsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     PROJECT_FIELD_NUMBER: _builtins.int
     PROJECT_ROOT_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
@@ -683,6 +703,9 @@ class GetStatusResponse(_message.Message):
     ENDPOINTS_FIELD_NUMBER: _builtins.int
     COMMITS_FIELD_NUMBER: _builtins.int
     OPEN_STREAMS_FIELD_NUMBER: _builtins.int
+    REDACTIONS_FIELD_NUMBER: _builtins.int
+    SPOOL_FILES_FIELD_NUMBER: _builtins.int
+    SPOOL_BAD_FIELD_NUMBER: _builtins.int
     TOC_WAITING_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project's id, and the directory it stands for (empty in a store that
@@ -720,6 +743,11 @@ class GetStatusResponse(_message.Message):
     commits: _builtins.int
     """Since the daemon started."""
     open_streams: _builtins.int
+    spool_files: _builtins.int
+    """Payloads that hooks have left and that are not in the log yet, and those
+    that were set aside because they cannot be read. last_errors says why.
+    """
+    spool_bad: _builtins.int
     toc_waiting: _builtins.int
     """Periods of the table of contents that have changed below and wait to be
     derived again.
@@ -731,6 +759,12 @@ class GetStatusResponse(_message.Message):
     @_builtins.property
     def endpoints(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Where the daemon listens."""
+
+    @_builtins.property
+    def redactions(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Secrets that were taken out of the events of the log before they were
+        written, by the redactor's rule. Counted from the first event on.
+        """
 
     def __init__(
         self,
@@ -759,11 +793,14 @@ class GetStatusResponse(_message.Message):
         endpoints: _abc.Iterable[_builtins.str] | None = ...,
         commits: _builtins.int = ...,
         open_streams: _builtins.int = ...,
+        redactions: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        spool_files: _builtins.int = ...,
+        spool_bad: _builtins.int = ...,
         toc_waiting: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "commits", b"commits", "data_dir", b"data_dir", "disk_bytes", b"disk_bytes", "endpoints", b"endpoints", "first_event_ms", b"first_event_ms", "format_version", b"format_version", "last_errors", b"last_errors", "last_event_ms", b"last_event_ms", "memory_bytes", b"memory_bytes", "open_streams", b"open_streams", "pid", b"pid", "project", b"project", "project_root", b"project_root", "pump_lag_events", b"pump_lag_events", "pump_lag_ms", b"pump_lag_ms", "sequence", b"sequence", "sessions", b"sessions", "started_ms", b"started_ms", "store_id", b"store_id", "toc_waiting", b"toc_waiting", "uptime_ms", b"uptime_ms", "version", b"version", "writable", b"writable", "write_error", b"write_error"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "commits", b"commits", "data_dir", b"data_dir", "disk_bytes", b"disk_bytes", "endpoints", b"endpoints", "first_event_ms", b"first_event_ms", "format_version", b"format_version", "last_errors", b"last_errors", "last_event_ms", b"last_event_ms", "memory_bytes", b"memory_bytes", "open_streams", b"open_streams", "pid", b"pid", "project", b"project", "project_root", b"project_root", "pump_lag_events", b"pump_lag_events", "pump_lag_ms", b"pump_lag_ms", "redactions", b"redactions", "sequence", b"sequence", "sessions", b"sessions", "spool_bad", b"spool_bad", "spool_files", b"spool_files", "started_ms", b"started_ms", "store_id", b"store_id", "toc_waiting", b"toc_waiting", "uptime_ms", b"uptime_ms", "version", b"version", "writable", b"writable", "write_error", b"write_error"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
