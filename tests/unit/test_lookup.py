@@ -33,7 +33,7 @@ NODES = [
 def names(question: str, *fields: SearchField) -> list[str]:
     """The nodes that are found, best first."""
     wanted = frozenset(fields or SearchField)
-    return [found.node.node_id[-1] for found in search(NODES, question, wanted)]
+    return [found.node.node_id[-1] for found in search(NODES, question, wanted)[0]]
 
 
 def test_words_are_compared_by_their_stems() -> None:
@@ -56,7 +56,8 @@ def test_fields_limit_where_to_look() -> None:
 
 def test_matches_say_where_and_how_well() -> None:
     """Each text that shares words is named, with its grips, from 0 to 1."""
-    (found,) = search(NODES, "form restyled", frozenset({SearchField.BULLETS}))
+    (found,), count = search(NODES, "form restyled", frozenset({SearchField.BULLETS}))
+    assert count == 1
     (match,) = found.matches
     assert (match.field, match.text, match.grip_ids) == (
         SearchField.BULLETS,
@@ -73,7 +74,14 @@ def test_a_question_of_small_words_finds_nothing() -> None:
     assert names("") == []
 
 
+def test_a_limit_keeps_the_best_and_counts_all() -> None:
+    """With a limit the best come, and how many there are is still told."""
+    found, count = search(NODES, "parser redis", limit=1)
+    assert [f.node.node_id[-1] for f in found] == ["2"]
+    assert count == 2
+
+
 def test_unspaced_scripts_match() -> None:
     """A question in Chinese finds the node that speaks of it."""
     chinese = [node("1", "解析器在空行上失败"), node("2", "登录表单")]
-    assert [f.node.node_id[-1] for f in search(chinese, "解析器")] == ["1"]
+    assert [f.node.node_id[-1] for f in search(chinese, "解析器")[0]] == ["1"]

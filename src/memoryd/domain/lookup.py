@@ -66,40 +66,54 @@ def search(
     nodes: Iterable[Node],
     question: str,
     fields: frozenset[SearchField] = ALL_FIELDS,
+    limit: int = 0,
     read: Callable[[Node], Sequence[Passage]] = passages,
-) -> list[Found]:
-    """The nodes that share words with a question, best first; the later of equals first."""
+) -> tuple[list[Found], int]:
+    """The nodes that share words with a question, best first, at most so many; and how many do.
+
+    The later of equals comes first. A node that shares nothing is not held on to.
+    """
     asked = frozenset(terms(question))
-    looked = [(n, [p for p in read(n) if p.field in fields]) for n in nodes] if asked else []
-    said = [_mentions(asked, texts) for _, texts in looked]
-    spread = Counter(term for mentions in said for term in mentions)
-    weights = {term: log(1 + (len(looked) + 1) / (spread[term] + 0.5)) for term in asked}
-    total = sum(weights.values())
-    found = []
-    for (node, texts), mentions in zip(looked, said, strict=True):
+    held: list[tuple[Node, Counter[str]]] = []
+    looked = 0
+    for node in nodes if asked else ():
+        looked += 1
+        mentions = _mentions(asked, read(node), fields)
         if mentions:
-            score = sum(weights[t] * (1 - _MORE**n) / _MORE for t, n in mentions.items())
-            matches = _matches(texts, weights, total)
-            found.append(Found(node, score / total, matches))
-    found.sort(key=lambda f: (-f.score, -f.node.start_ms, f.node.node_id))
-    top = max((f.score for f in found), default=1.0)
-    return [f._replace(score=f.score / max(top, 1.0)) for f in found]
+            held.append((node, mentions))
+    spread = Counter(term for _, mentions in held for term in mentions)
+    weights = {term: log(1 + (looked + 1) / (spread[term] + 0.5)) for term in sorted(asked)}
+    total = sum(weights.values())
+    ranked = [(_score(mentions, weights) / total, node) for node, mentions in held]
+    ranked.sort(key=lambda r: (-r[0], -r[1].start_ms, r[1].node_id))
+    top = max(1.0, ranked[0][0]) if ranked else 1.0
+    found = [
+        Found(node, score / top, _matches([p for p in read(node) if p.field in fields], weights))
+        for score, node in ranked[: limit or None]
+    ]
+    return found, len(ranked)
 
 
-def _mentions(asked: frozenset[str], texts: Sequence[Passage]) -> Counter[str]:
+def _score(mentions: Counter[str], weights: Mapping[str, float]) -> float:
+    return sum(weights[t] * (1 - _MORE ** mentions[t]) / _MORE for t in weights if t in mentions)
+
+
+def _mentions(
+    asked: frozenset[str], texts: Sequence[Passage], fields: frozenset[SearchField]
+) -> Counter[str]:
     counted: Counter[str] = Counter()
     for passage in texts:
-        for term in asked & passage.terms.keys():
-            counted[term] += passage.terms[term]
+        if passage.field in fields:
+            for term in asked & passage.terms.keys():
+                counted[term] += passage.terms[term]
     return counted
 
 
-def _matches(
-    texts: Sequence[Passage], weights: Mapping[str, float], total: float
-) -> tuple[Match, ...]:
+def _matches(texts: Sequence[Passage], weights: Mapping[str, float]) -> tuple[Match, ...]:
+    total = sum(weights.values())
     found = []
     for field, text, grip_ids, held in texts:
-        score = sum(weights[term] for term in weights.keys() & held.keys())
+        score = sum(weight for term, weight in weights.items() if term in held)
         if score:
             found.append(Match(field, text, grip_ids, score / total))
     found.sort(key=lambda m: -m.score)

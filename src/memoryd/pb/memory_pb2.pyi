@@ -1590,7 +1590,9 @@ class GetTimelineRequest(_message.Message):
     token_budget: _builtins.int
     """2,000 if 0."""
     level: Global___TocLevel.ValueType
-    """The level to answer at, whatever the budget; not set: the finest that fits."""
+    """The level to answer at, whatever the budget, with at most 1,000 nodes; not
+    set: the finest that fits.
+    """
     def __init__(
         self,
         *,
@@ -1619,7 +1621,7 @@ class GetTimelineResponse(_message.Message):
     tokens: _builtins.int
     """About how many tokens their words are."""
     truncated: _builtins.bool
-    """True if even the coarsest level does not fit: the oldest are left out."""
+    """True if there are more than fit: the oldest are left out."""
     @_builtins.property
     def nodes(self) -> _containers.RepeatedCompositeFieldContainer[Global___TocNode]:
         """Oldest first."""

@@ -56,7 +56,9 @@ class MemoryServicer(ContentsServicer, WorkServicer, CostsServicer, pb_grpc.Memo
 
     def __init__(self, services: Services, identity: Identity) -> None:
         ContentsServicer.__init__(self, services.contents)
-        WorkServicer.__init__(self, services.pump, services.jobs, services.scheduler_running)
+        WorkServicer.__init__(
+            self, services.pump, services.jobs, services.scheduler_running, services.stopping
+        )
         CostsServicer.__init__(self, services.writing)
         self._services = services
         self._identity = identity

@@ -14,16 +14,23 @@ from memoryd.services.rebuild import rebuild
 class WorkServicer:
     """The methods that show and steer what runs by itself."""
 
-    def __init__(self, pump: Pump, jobs: Jobs, running: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        pump: Pump,
+        jobs: Jobs,
+        running: Callable[[], bool],
+        stopping: Callable[[], bool],
+    ) -> None:
         self._pump = pump
         self._jobs = jobs
         self._running = running
+        self._stopping = stopping
 
     def RebuildToc(
         self, request: pb.RebuildTocRequest, context: grpc.ServicerContext
     ) -> Iterator[pb.RebuildTocResponse]:
         """Derive everything again."""
-        for progress in rebuild(self._pump, context.is_active):
+        for progress in rebuild(self._pump, context.is_active, self._stopping):
             yield pb.RebuildTocResponse(**progress._asdict())
 
     def GetSchedulerStatus(

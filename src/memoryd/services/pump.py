@@ -75,6 +75,7 @@ class Pump:
         self.held: Callable[[Level], bool] = lambda _level: False  # levels that are paused
         self.done = 0
         self._tasks: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        self._asking = threading.Lock()
         self._wake = threading.Event()
         self._stopping = False
         self._stale_since: float | None = time.monotonic()  # since when periods are marked
@@ -91,7 +92,8 @@ class Pump:
 
     def stop(self) -> None:
         """End after the step under way; what is left is taken up at the next start."""
-        self._stopping = True
+        with self._asking:
+            self._stopping = True
         self._wake.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -101,10 +103,11 @@ class Pump:
 
     def ask(self, task: Callable[[], _T]) -> "Future[_T]":
         """Have something done in the pump's thread, between two steps. Raises Stopping."""
-        if self._stopping:
-            raise Stopping("the daemon is stopping")
         done: Future[_T] = Future()
-        self._tasks.append((task, done))
+        with self._asking:  # no task may come behind the last look at them
+            if self._stopping:
+                raise Stopping("the daemon is stopping")
+            self._tasks.append((task, done))
         self._wake.set()
         return done
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from memoryd.domain.calendar import PERIODS
+from memoryd.domain.errors import Stopping
 from memoryd.services.pump import Pump
 
 _TELL_SECONDS: Final = 0.2
@@ -19,18 +20,21 @@ class Progress(NamedTuple):
     finished: bool = False
 
 
-def rebuild(pump: Pump, alive: Callable[[], bool]) -> Iterator[Progress]:
+def rebuild(
+    pump: Pump, alive: Callable[[], bool], stopping: Callable[[], bool]
+) -> Iterator[Progress]:
     """Throw nodes and grips away and derive them again, whether or not somebody listens.
 
     Raises Stopping if the daemon ends meanwhile; it goes on when it is back.
     """
     total = pump.ask(pump.start_over).result()
     yield Progress(0, total)
-    while pump.done < total and alive():
+    while pump.done < total and alive() and not stopping():
         time.sleep(_TELL_SECONDS)
         yield Progress(min(pump.done, total), total)
     for level in PERIODS:
+        if stopping():
+            raise Stopping("the daemon is stopping: it goes on with the rest when it is back")
         if alive():
             pump.ask(lambda level=level: pump.roll_up(level)).result()  # type: ignore[misc]
-    if alive():
-        yield Progress(total, total, pump.count_nodes(), finished=True)
+    yield Progress(total, total, pump.count_nodes(), finished=True)

@@ -1,6 +1,7 @@
 """Reads the table of contents: browse, open, search, expand. Derived; reads never write."""
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple, TypeVar
@@ -23,6 +24,7 @@ FOUND_LIMIT: Final = 100
 BUDGET_DEFAULT: Final = 2_000
 _QUESTION_LIMIT: Final = 10_000
 _ASK_EVERY: Final = 64
+_PASSAGES_KEPT: Final = 256
 
 Alive = Callable[[], bool]
 _T = TypeVar("_T")
@@ -63,7 +65,7 @@ class Contents:
         self._nodes = nodes
         self._log = log
         self._calendar = calendar
-        self._passages = lru_cache(2048)(passages)
+        self._passages = lru_cache(_PASSAGES_KEPT)(passages)
 
     def root(self) -> list[Node]:
         """Every year, oldest first."""
@@ -120,7 +122,8 @@ class Contents:
         """Where in a node the words of a question occur, best first. Raises NotFound."""
         limit = _checked(question)
         node = self.node(node_id)
-        found = search([node], question.text, question.fields or ALL_FIELDS, self._passages)
+        fields = question.fields or ALL_FIELDS
+        found, _ = search([node], question.text, fields, read=self._passages)
         matches = list(found[0].matches[:limit]) if found else []
         kept, _ = _within(matches, question.token_budget, lambda match: tokens(match.text))
         return node, kept
@@ -133,10 +136,10 @@ class Contents:
         ``level`` 0 looks right below. Raises NotFound, InvalidInput, Cancelled.
         """
         limit = _checked(question)
-        below = list(self._below(parent_id, level, alive))
-        found = search(below, question.text, question.fields or ALL_FIELDS, self._passages)
-        kept, cut = _within(found[:limit], question.token_budget, _size_of_found)
-        return kept, cut or len(found) > limit
+        below, fields = self._below(parent_id, level, alive), question.fields or ALL_FIELDS
+        found, count = search(below, question.text, fields, limit, self._passages)
+        kept, cut = _within(found, question.token_budget, _size_of_found)
+        return kept, cut or count > limit
 
     def timeline(self, from_ms: int, to_ms: int, budget: int, level: int) -> Timeline:
         """What happened between two times, at the finest level whose words fit into a budget."""
@@ -146,14 +149,16 @@ class Contents:
         budget = bounded("token_budget", budget, BUDGET_DEFAULT, 1_000_000)
         levels = [_level(level)] if level else sorted(Level, reverse=True)
         for candidate in levels:
-            nodes, size = [], 0
-            for node in self._level(candidate, from_ms, to_ms or TIME_LIMIT_MS):
+            nodes: deque[Node] = deque(maxlen=PAGE_LIMIT)
+            count = size = 0
+            found = self._level(candidate, from_ms, to_ms or TIME_LIMIT_MS)
+            for count, node in enumerate(found, 1):  # noqa: B007 - wanted after the loop
                 nodes.append(node)
                 size += node_tokens(node)
                 if size > budget and not level and candidate is not Level.YEAR:
                     break
             else:
-                return _newest(candidate, nodes, 0 if level else budget)
+                return _newest(candidate, nodes, count, 0 if level else budget)
         raise AssertionError("a year always answers")
 
     def _level(self, level: Level, from_ms: int = 0, to_ms: int = TIME_LIMIT_MS) -> Iterator[Node]:
@@ -176,14 +181,16 @@ class Contents:
         wanted = _level(level) if level else Level(min(depth + 1, Level.SEGMENT))
         if wanted <= depth:
             raise InvalidInput(f"child_level {level} does not lie below {parent_id}")
-        if parent is None:
-            found = self._level(wanted)
-        else:
-            found = self._level(wanted, parent.start_ms, parent.end_ms - 1)
-        for number, node in enumerate(found, 1):
-            if number % _ASK_EVERY == 0 and not alive():
-                raise Cancelled("the caller has gone")
-            yield node
+        span = (parent.start_ms, parent.end_ms - 1) if parent else (0, TIME_LIMIT_MS)
+        return _while(alive, self._level(wanted, *span))
+
+
+def _while(alive: Alive, nodes: Iterator[Node]) -> Iterator[Node]:
+    """The nodes, as long as somebody waits for them. Raises Cancelled."""
+    for number, node in enumerate(nodes, 1):
+        if number % _ASK_EVERY == 0 and not alive():
+            raise Cancelled("the caller has gone")
+        yield node
 
 
 def node_tokens(node: Node) -> int:
@@ -191,18 +198,18 @@ def node_tokens(node: Node) -> int:
     return tokens(node.title) + tokens(node.summary) + sum(tokens(b.text) for b in node.bullets)
 
 
-def _newest(level: Level, nodes: list[Node], budget: int) -> Timeline:
-    """The newest of the nodes that fit; all of them with a budget of 0."""
+def _newest(level: Level, nodes: Collection[Node], count: int, budget: int) -> Timeline:
+    """The newest of the nodes that fit, of so many; all of them with a budget of 0."""
     kept: list[Node] = []
     size = 0
-    for node in reversed(nodes):
+    for node in reversed(list(nodes)):
         cost = node_tokens(node)
         if budget and kept and size + cost > budget:
             break
         kept.append(node)
         size += cost
     kept.reverse()
-    return Timeline(level, kept, size, len(kept) < len(nodes))
+    return Timeline(level, kept, size, len(kept) < count)
 
 
 def _within(items: list[_T], budget: int, size: Callable[[_T], int]) -> tuple[list[_T], bool]:
