@@ -5,7 +5,7 @@ them.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from memoryd.wire import LEVELS, Refused, plain
 
@@ -15,15 +15,13 @@ LONG_TIMEOUT: Final = 3600.0
 class TocCalls:
     """Calls on a connection. Every one can raise ClientError."""
 
-    _pb: Any
-    _stub: Any
-    _metadata: Any
+    if TYPE_CHECKING:  # the client's own
+        _pb: Any
+        _stub: Any
+        _metadata: Any
 
-    def _call(self, method: str, request: object, timeout: float | None = None) -> Any:
-        raise NotImplementedError
-
-    def _stream(self, method: str, request: object) -> Iterator[Any]:
-        raise NotImplementedError
+        def _call(self, method: str, request: object, timeout: float | None = None) -> Any: ...
+        def _stream(self, method: str, request: object) -> Iterator[Any]: ...
 
     def toc_root(self) -> list[dict[str, Any]]:
         """The years, oldest first."""
