@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from ahocorasick_rs import BytesAhoCorasick
+from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from memoryd.domain.contexts import CONTEXTS
 from memoryd.domain.errors import InvalidInput
@@ -68,7 +68,8 @@ class Redactor:
             for keyword in rule.keywords:
                 users.setdefault(keyword, []).append(number)
         self._users = list(users.values())
-        self._keywords = BytesAhoCorasick(list(users))
+        # a megabyte of memory, and three times as fast as the default
+        self._keywords = BytesAhoCorasick(list(users), implementation=Implementation.DFA)
 
     def redact(self, text: str) -> Redacted:
         """The text with every secret replaced."""

@@ -50,7 +50,7 @@ def to_event(message: pb.Event) -> Event:
         message.event_type,
         message.role,
         message.text,
-        dict(message.metadata),
+        dict(message.metadata) if len(message.metadata) else {},  # half the time of all this
         message.agent,
         message.project,
         message.parent_id,

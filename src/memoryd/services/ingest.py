@@ -66,17 +66,19 @@ class Ingest:
         timed = event.time_ms != 0
         if event.event_id and timed and event.project:
             return Draft(event, timed, counts)
-        time_ms = event.time_ms or now
-        project = event.project or self._project
-        event_id = event.event_id
-        event = event._replace(time_ms=time_ms, project=project)
+        event_id, session, time_ms, type_, role, text, metadata, agent, project, *rest = event
+        time_ms, project = time_ms or now, project or self._project
+        if not event_id and not idempotent:
+            event_id = ids.make(time_ms, os.urandom(10))
+        # twice as fast as _replace, by which half of all events would go
+        made = Event(event_id, session, time_ms, type_, role, text, metadata, agent, project, *rest)
         if not event_id:
-            if idempotent and not timed:
+            if not timed:
                 raise InvalidInput(
                     "timestamp_ms is 0: idempotent capture needs the time of the event, or its id"
                 )
-            event_id = content_id(event) if idempotent else ids.make(time_ms, os.urandom(10))
-        return Draft(event._replace(event_id=event_id), timed, counts)
+            made = made._replace(event_id=content_id(made))
+        return Draft(made, timed, counts)
 
     def _redacted(self, event: Event) -> tuple[Event, dict[str, int]]:
         """The event without secrets in text and metadata, and how many of each kind it had."""
