@@ -5,6 +5,7 @@ as `wire` spells them. It may not import grpc or pb before the first connection,
 start of every command pays for that.
 """
 
+import dataclasses
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -13,6 +14,7 @@ from memoryd import config, wire
 from memoryd.toc_client import TocCalls
 from memoryd.wire import (
     ALL,
+    EVERYTHING,
     ROLES,
     TYPES,
     BadAddress,
@@ -23,6 +25,7 @@ from memoryd.wire import (
     NotRunning,
     Page,
     Refused,
+    Search,
     Unavailable,
     plain,
 )
@@ -52,9 +55,11 @@ __all__ = (
     "NotRunning",
     "Page",
     "Refused",
+    "Search",
     "Unavailable",
     "connect",
     "load",
+    "running",
 )
 
 _SWITCH: Final = frozenset(("", "true", "yes", "on", "1", "false", "no", "off", "0"))
@@ -88,6 +93,24 @@ def connect(
         token = _own(environ).get("MEMORYD_TOKEN") or _token_file(settings.data_dir)
     _probe(settings, address)
     return Client(settings, address=address, token=token, timeout=timeout)
+
+
+def running(
+    start_dir: str = ".", *, timeout: float = TIMEOUT, environ: Mapping[str, str] = os.environ
+) -> "tuple[list[Client], list[str]]":
+    """Clients of all daemons of this user that answer, and the projects whose sockets are dead."""
+    settings, _ = load(start_dir, environ)
+    found, dead = [], []
+    names = os.listdir(settings.runtime_dir) if os.path.isdir(settings.runtime_dir) else []
+    for name in sorted(name.removesuffix(".sock") for name in names if name.endswith(".sock")):
+        theirs = dataclasses.replace(settings, project=name)
+        try:
+            _probe(theirs, "")
+        except ClientError:
+            dead.append(name)
+        else:
+            found.append(Client(theirs, timeout=timeout))
+    return found, dead
 
 
 class Client(TocCalls):
@@ -283,6 +306,27 @@ class Client(TocCalls):
         """The agents in the log, most recently active first."""
         answer = self._call("ListAgents", self._pb.ListAgentsRequest())
         return [plain(agent) for agent in answer.agents]
+
+    def search(self, query: str, which: Search = EVERYTHING) -> dict[str, Any]:
+        """The best results for a question, with ``total_docs`` and ``index_state``."""
+        request = self._pb.TeleportSearchRequest(query=query, **which.on_the_wire())
+        return plain(self._call("TeleportSearch", request))
+
+    def index_status(self) -> dict[str, Any]:
+        """How the search index is doing."""
+        return plain(self._call("GetIndexStatus", self._pb.GetIndexStatusRequest()))
+
+    def rebuild_index(self) -> Iterator[dict[str, Any]]:
+        """Have the search index made anew; how far it is, until it is done."""
+        import grpc
+
+        call = self._stub.RebuildIndex(self._pb.RebuildIndexRequest(), metadata=self._metadata)
+        try:
+            yield from map(plain, call)
+        except grpc.RpcError as error:
+            raise self._translated(error) from error
+        finally:
+            call.cancel()
 
     def _call(self, method: str, request: object, timeout: float | None = None) -> Any:
         import grpc

@@ -160,8 +160,10 @@ class Daemon:
         from memoryd.rpc.server import Health, build
         from memoryd.rpc.servicers import Identity, MemoryServicer, Services
         from memoryd.services.drain import Drain
+        from memoryd.services.indexer import Indexer
         from memoryd.services.ingest import Ingest
         from memoryd.services.query import Query
+        from memoryd.services.search import Search
         from memoryd.services.status import ErrorBook, figures
         from memoryd.services.toc import Contents
         from memoryd.storage.store import FORMAT_VERSION
@@ -173,6 +175,7 @@ class Daemon:
         name = "" if settings.unified else settings.project
         ingest = Ingest(committer, clock_ms, name, redactor)
         guard = Guard(token, settings.max_streams, errors)
+        indexer = Indexer(f"{settings.data_dir}/index", store.log, committer, errors.add)
         model = writing.model_of(settings, store, errors)
         deriving = scheduler.start(stack, settings, store, committer, errors, clock_ms)
         derived = writing.Derived(store, deriving.pump, deriving.calendar, deriving.summarizer)
@@ -185,6 +188,8 @@ class Daemon:
             jobs=deriving.jobs,
             scheduler_running=deriving.running,
             writing=written,
+            search=Search(store.log, indexer, clock_ms),
+            indexer=indexer,
             figures=lambda: figures(store, committer, clock_ms()),
             errors=errors,
             clock_ms=clock_ms,
@@ -209,6 +214,8 @@ class Daemon:
         health = Health(server, _SERVICE)
         committer.on_fault = lambda fault: _on_fault(fault, health, errors)
         server.add(MemoryServicer(services, identity))
+        indexer.start()
+        stack.callback(indexer.stop)
         server.start()
         health.set(serving=True)
         stack.callback(server.stop, settings.grace_seconds)

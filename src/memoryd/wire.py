@@ -38,13 +38,19 @@ TYPES: Final = (
 )
 ROLES: Final = ("user", "assistant", "system", "tool")
 LEVELS: Final = ("year", "month", "week", "day", "segment")
+KINDS: Final = ("toc_node", "grip", "event", "note")  # what a search finds
 
 # the daemon takes 16 MiB of text and 64 KiB of metadata; a longer event would break its batch
 EVENT_LIMIT: Final = 17 * 1024 * 1024
 
 _INVALID_ARGUMENT: Final = 3
 _INT64: Final = 2**63
-_WORDS: Final = {"event_type": ("unspecified", *TYPES), "role": ("unspecified", *ROLES)}
+_WORDS: Final = {
+    "event_type": ("unspecified", *TYPES),
+    "role": ("unspecified", *ROLES),
+    "kind": ("unspecified", *KINDS),
+}
+_DOC_TYPES: Final = (0, 1, 2, 300, 301)  # the numbers of the kinds on the wire
 _TEXTS: Final = frozenset(
     ("event_id", "session_id", "text", "agent", "project", "parent_id", "turn_id", "store_id")
 )
@@ -127,6 +133,48 @@ class Filter(NamedTuple):
 
 
 ALL: Final = Filter()
+
+
+class Search(NamedTuple):
+    """Which results of a search are wanted; an empty field lets all pass."""
+
+    kinds: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+    agent: str = ""
+    session_id: str = ""
+    project: str = ""
+    since_ms: int = 0
+    until_ms: int = 0
+    limit: int = 0
+    offset: int = 0
+    explain: bool = False
+    now_ms: int = 0
+    utc_offset_minutes: int = 0
+
+    def on_the_wire(self) -> dict[str, Any]:
+        """The fields as a request takes them. Raises Refused for a word that is not known."""
+        try:
+            roles = [enum_number("role", word) for word in self.roles]
+            kinds = [enum_number("kind", word) for word in self.kinds]
+        except ValueError as error:
+            raise Refused(str(error)) from None
+        return {
+            "doc_types": [_DOC_TYPES[number] for number in kinds],
+            "roles": roles,
+            "agent_filter": self.agent or None,
+            "session_id": self.session_id,
+            "project": self.project,
+            "from_timestamp_ms": self.since_ms,
+            "to_timestamp_ms": self.until_ms,
+            "limit": self.limit,
+            "offset": self.offset,
+            "explain": self.explain,
+            "now_ms": self.now_ms,
+            "utc_offset_minutes": self.utc_offset_minutes,
+        }
+
+
+EVERYTHING: Final = Search()
 
 
 class Page(NamedTuple):

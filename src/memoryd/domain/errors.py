@@ -11,6 +11,7 @@
     ├── Stopping            the daemon is shutting down
     ├── TooBusy             a limit on concurrent work is reached; names the limit
     ├── Cancelled           the caller has gone or its deadline has passed
+    ├── IndexDoubt          the search index cannot be trusted; it is made anew from the log
     └── StoreError
         ├── StoreLocked     another process has the store open
         ├── StoreDamaged    what is on disk is not what was written; names damage and remedy
@@ -52,6 +53,10 @@ class TooBusy(MemorydError):
 
 class Cancelled(MemorydError):
     """The caller has gone."""
+
+
+class IndexDoubt(MemorydError):
+    """The search index cannot be trusted."""
 
 
 class StoreError(MemorydError):

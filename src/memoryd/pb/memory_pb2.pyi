@@ -181,6 +181,60 @@ JOB_RESULT_STATUS_SKIPPED: JobResultStatus.ValueType  # 3
 """It was still running."""
 Global___JobResultStatus: _TypeAlias = JobResultStatus  # noqa: Y015
 
+class _TeleportDocType:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TeleportDocTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TeleportDocType.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TELEPORT_DOC_TYPE_UNSPECIFIED: _TeleportDocType.ValueType  # 0
+    """In a request: everything."""
+    TELEPORT_DOC_TYPE_TOC_NODE: _TeleportDocType.ValueType  # 1
+    TELEPORT_DOC_TYPE_GRIP: _TeleportDocType.ValueType  # 2
+    TELEPORT_DOC_TYPE_EVENT: _TeleportDocType.ValueType  # 300
+    TELEPORT_DOC_TYPE_NOTE: _TeleportDocType.ValueType  # 301
+
+class TeleportDocType(_TeleportDocType, metaclass=_TeleportDocTypeEnumTypeWrapper):
+    """What a search result stands for."""
+
+TELEPORT_DOC_TYPE_UNSPECIFIED: TeleportDocType.ValueType  # 0
+"""In a request: everything."""
+TELEPORT_DOC_TYPE_TOC_NODE: TeleportDocType.ValueType  # 1
+TELEPORT_DOC_TYPE_GRIP: TeleportDocType.ValueType  # 2
+TELEPORT_DOC_TYPE_EVENT: TeleportDocType.ValueType  # 300
+TELEPORT_DOC_TYPE_NOTE: TeleportDocType.ValueType  # 301
+Global___TeleportDocType: _TypeAlias = TeleportDocType  # noqa: Y015
+
+class _IndexState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _IndexStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_IndexState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    INDEX_STATE_UNSPECIFIED: _IndexState.ValueType  # 0
+    INDEX_STATE_READY: _IndexState.ValueType  # 1
+    """It does, but for what was written in the last second."""
+    INDEX_STATE_CATCHING_UP: _IndexState.ValueType  # 2
+    """Much has been written lately, and part of it is not searchable yet."""
+    INDEX_STATE_REBUILDING: _IndexState.ValueType  # 3
+    """The index is made anew from the log: what has been done so far is found."""
+    INDEX_STATE_FAILED: _IndexState.ValueType  # 4
+    """Something stands in the way; it is tried again. GetIndexStatus says what."""
+
+class IndexState(_IndexState, metaclass=_IndexStateEnumTypeWrapper):
+    """Whether search sees everything that is in the log."""
+
+INDEX_STATE_UNSPECIFIED: IndexState.ValueType  # 0
+INDEX_STATE_READY: IndexState.ValueType  # 1
+"""It does, but for what was written in the last second."""
+INDEX_STATE_CATCHING_UP: IndexState.ValueType  # 2
+"""Much has been written lately, and part of it is not searchable yet."""
+INDEX_STATE_REBUILDING: IndexState.ValueType  # 3
+"""The index is made anew from the log: what has been done so far is found."""
+INDEX_STATE_FAILED: IndexState.ValueType  # 4
+"""Something stands in the way; it is tried again. GetIndexStatus says what."""
+Global___IndexState: _TypeAlias = IndexState  # noqa: Y015
+
 @_typing.final
 class Event(_message.Message):
     """One thing that happened in a conversation. Never changes once written."""
@@ -707,6 +761,8 @@ class GetStatusResponse(_message.Message):
     SPOOL_FILES_FIELD_NUMBER: _builtins.int
     SPOOL_BAD_FIELD_NUMBER: _builtins.int
     TOC_WAITING_FIELD_NUMBER: _builtins.int
+    INDEX_STATE_FIELD_NUMBER: _builtins.int
+    INDEXED_SEQUENCE_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project's id, and the directory it stands for (empty in a store that
     several projects share).
@@ -752,6 +808,9 @@ class GetStatusResponse(_message.Message):
     """Periods of the table of contents that have changed below and wait to be
     derived again.
     """
+    index_state: Global___IndexState.ValueType
+    """Whether search sees everything, and up to which event."""
+    indexed_sequence: _builtins.int
     @_builtins.property
     def last_errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___ErrorReport]:
         """The latest errors, newest first, at most 20."""
@@ -797,10 +856,12 @@ class GetStatusResponse(_message.Message):
         spool_files: _builtins.int = ...,
         spool_bad: _builtins.int = ...,
         toc_waiting: _builtins.int = ...,
+        index_state: Global___IndexState.ValueType = ...,
+        indexed_sequence: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "commits", b"commits", "data_dir", b"data_dir", "disk_bytes", b"disk_bytes", "endpoints", b"endpoints", "first_event_ms", b"first_event_ms", "format_version", b"format_version", "last_errors", b"last_errors", "last_event_ms", b"last_event_ms", "memory_bytes", b"memory_bytes", "open_streams", b"open_streams", "pid", b"pid", "project", b"project", "project_root", b"project_root", "pump_lag_events", b"pump_lag_events", "pump_lag_ms", b"pump_lag_ms", "redactions", b"redactions", "sequence", b"sequence", "sessions", b"sessions", "spool_bad", b"spool_bad", "spool_files", b"spool_files", "started_ms", b"started_ms", "store_id", b"store_id", "toc_waiting", b"toc_waiting", "uptime_ms", b"uptime_ms", "version", b"version", "writable", b"writable", "write_error", b"write_error"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "commits", b"commits", "data_dir", b"data_dir", "disk_bytes", b"disk_bytes", "endpoints", b"endpoints", "first_event_ms", b"first_event_ms", "format_version", b"format_version", "index_state", b"index_state", "indexed_sequence", b"indexed_sequence", "last_errors", b"last_errors", "last_event_ms", b"last_event_ms", "memory_bytes", b"memory_bytes", "open_streams", b"open_streams", "pid", b"pid", "project", b"project", "project_root", b"project_root", "pump_lag_events", b"pump_lag_events", "pump_lag_ms", b"pump_lag_ms", "redactions", b"redactions", "sequence", b"sequence", "sessions", b"sessions", "spool_bad", b"spool_bad", "spool_files", b"spool_files", "started_ms", b"started_ms", "store_id", b"store_id", "toc_waiting", b"toc_waiting", "uptime_ms", b"uptime_ms", "version", b"version", "writable", b"writable", "write_error", b"write_error"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2048,3 +2109,506 @@ class GetCostsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetCostsResponse: _TypeAlias = GetCostsResponse  # noqa: Y015
+
+@_typing.final
+class TeleportSearchRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUERY_FIELD_NUMBER: _builtins.int
+    DOC_TYPE_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    AGENT_FILTER_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    ROLES_FIELD_NUMBER: _builtins.int
+    FROM_TIMESTAMP_MS_FIELD_NUMBER: _builtins.int
+    TO_TIMESTAMP_MS_FIELD_NUMBER: _builtins.int
+    NODE_ID_FIELD_NUMBER: _builtins.int
+    PROJECT_FIELD_NUMBER: _builtins.int
+    OFFSET_FIELD_NUMBER: _builtins.int
+    EXPLAIN_FIELD_NUMBER: _builtins.int
+    NOW_MS_FIELD_NUMBER: _builtins.int
+    UTC_OFFSET_MINUTES_FIELD_NUMBER: _builtins.int
+    RECENCY_HALF_LIFE_MS_FIELD_NUMBER: _builtins.int
+    PER_SESSION_FIELD_NUMBER: _builtins.int
+    DOC_TYPES_FIELD_NUMBER: _builtins.int
+    query: _builtins.str
+    """Up to 10,000 characters are read. Without words, but with filters: what
+    passes the filters, newest first.
+    """
+    doc_type: Global___TeleportDocType.ValueType
+    """Only results of this type."""
+    limit: _builtins.int
+    """Results per answer: 10 if 0, at most 100."""
+    agent_filter: _builtins.str
+    """Only what this agent said."""
+    session_id: _builtins.str
+    """Only what was said in this session."""
+    from_timestamp_ms: _builtins.int
+    """First and last moment, inclusive. 0: no bound."""
+    to_timestamp_ms: _builtins.int
+    node_id: _builtins.str
+    """Only what lies in this node of the table of contents, or below it."""
+    project: _builtins.str
+    """Only what belongs to this project (in a store that several share)."""
+    offset: _builtins.int
+    """How many of the best to leave out, at most 1,000."""
+    explain: _builtins.bool
+    """Also say why each result is where it is."""
+    now_ms: _builtins.int
+    """The moment that "yesterday" counts from, and the zone of whoever asks, in
+    minutes east of UTC. 0: now, and UTC.
+    """
+    utc_offset_minutes: _builtins.int
+    recency_half_life_ms: _builtins.int
+    """With a value: a result that is so much older counts half. 0: age does not
+    count.
+    """
+    per_session: _builtins.int
+    """With a value: at most so many results of one session come first, the
+    others behind them. 0: as they rank.
+    """
+    @_builtins.property
+    def roles(self) -> _containers.RepeatedScalarFieldContainer[Global___EventRole.ValueType]:
+        """Only what was said in these roles; empty: all."""
+
+    @_builtins.property
+    def doc_types(self) -> _containers.RepeatedScalarFieldContainer[Global___TeleportDocType.ValueType]:
+        """Only results of these types, beside doc_type; empty: all."""
+
+    def __init__(
+        self,
+        *,
+        query: _builtins.str = ...,
+        doc_type: Global___TeleportDocType.ValueType = ...,
+        limit: _builtins.int = ...,
+        agent_filter: _builtins.str | None = ...,
+        session_id: _builtins.str = ...,
+        roles: _abc.Iterable[Global___EventRole.ValueType] | None = ...,
+        from_timestamp_ms: _builtins.int = ...,
+        to_timestamp_ms: _builtins.int = ...,
+        node_id: _builtins.str = ...,
+        project: _builtins.str = ...,
+        offset: _builtins.int = ...,
+        explain: _builtins.bool = ...,
+        now_ms: _builtins.int = ...,
+        utc_offset_minutes: _builtins.int = ...,
+        recency_half_life_ms: _builtins.int = ...,
+        per_session: _builtins.int = ...,
+        doc_types: _abc.Iterable[Global___TeleportDocType.ValueType] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_agent_filter", b"_agent_filter", "agent_filter", b"agent_filter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_filter", b"_agent_filter", "agent_filter", b"agent_filter", "doc_type", b"doc_type", "doc_types", b"doc_types", "explain", b"explain", "from_timestamp_ms", b"from_timestamp_ms", "limit", b"limit", "node_id", b"node_id", "now_ms", b"now_ms", "offset", b"offset", "per_session", b"per_session", "project", b"project", "query", b"query", "recency_half_life_ms", b"recency_half_life_ms", "roles", b"roles", "session_id", b"session_id", "to_timestamp_ms", b"to_timestamp_ms", "utc_offset_minutes", b"utc_offset_minutes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__agent_filter: _TypeAlias = _typing.Literal["agent_filter"]  # noqa: Y015
+    _WhichOneofArgType__agent_filter: _TypeAlias = _typing.Literal["_agent_filter", b"_agent_filter"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__agent_filter) -> _WhichOneofReturnType__agent_filter | None: ...
+
+Global___TeleportSearchRequest: _TypeAlias = TeleportSearchRequest  # noqa: Y015
+
+@_typing.final
+class TeleportSearchResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESULTS_FIELD_NUMBER: _builtins.int
+    TOTAL_DOCS_FIELD_NUMBER: _builtins.int
+    INDEX_STATE_FIELD_NUMBER: _builtins.int
+    total_docs: _builtins.int
+    """How many documents were searched."""
+    index_state: Global___IndexState.ValueType
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___TeleportSearchResult]: ...
+    def __init__(
+        self,
+        *,
+        results: _abc.Iterable[Global___TeleportSearchResult] | None = ...,
+        total_docs: _builtins.int = ...,
+        index_state: Global___IndexState.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["index_state", b"index_state", "results", b"results", "total_docs", b"total_docs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TeleportSearchResponse: _TypeAlias = TeleportSearchResponse  # noqa: Y015
+
+@_typing.final
+class TeleportSearchResult(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOC_ID_FIELD_NUMBER: _builtins.int
+    DOC_TYPE_FIELD_NUMBER: _builtins.int
+    SCORE_FIELD_NUMBER: _builtins.int
+    KEYWORDS_FIELD_NUMBER: _builtins.int
+    TIMESTAMP_MS_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    EVENT_ID_FIELD_NUMBER: _builtins.int
+    SEQUENCE_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
+    PROJECT_FIELD_NUMBER: _builtins.int
+    SNIPPET_FIELD_NUMBER: _builtins.int
+    HIGHLIGHTS_FIELD_NUMBER: _builtins.int
+    SNIPPET_OFFSET_FIELD_NUMBER: _builtins.int
+    NODE_IDS_FIELD_NUMBER: _builtins.int
+    REASONS_FIELD_NUMBER: _builtins.int
+    doc_id: _builtins.str
+    """The id of the event, node, grip or note."""
+    doc_type: Global___TeleportDocType.ValueType
+    score: _builtins.float
+    """Comparable within one answer only."""
+    keywords: _builtins.str
+    timestamp_ms: _builtins.int
+    agent: _builtins.str
+    session_id: _builtins.str
+    """Of an event: its conversation, its id, its number in the log, who spoke."""
+    event_id: _builtins.str
+    sequence: _builtins.int
+    role: Global___EventRole.ValueType
+    project: _builtins.str
+    snippet: _builtins.str
+    """The piece of the text that fits best, and where in it the words are."""
+    snippet_offset: _builtins.int
+    """Where the piece begins in the text, in characters."""
+    @_builtins.property
+    def highlights(self) -> _containers.RepeatedCompositeFieldContainer[Global___Highlight]: ...
+    @_builtins.property
+    def node_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Its place in the table of contents: the ids of the nodes it lies in, from
+        the year down to the segment.
+        """
+
+    @_builtins.property
+    def reasons(self) -> _containers.RepeatedCompositeFieldContainer[Global___Reason]:
+        """Parts of the score and factors on it, if explain was set."""
+
+    def __init__(
+        self,
+        *,
+        doc_id: _builtins.str = ...,
+        doc_type: Global___TeleportDocType.ValueType = ...,
+        score: _builtins.float = ...,
+        keywords: _builtins.str | None = ...,
+        timestamp_ms: _builtins.int | None = ...,
+        agent: _builtins.str | None = ...,
+        session_id: _builtins.str = ...,
+        event_id: _builtins.str = ...,
+        sequence: _builtins.int = ...,
+        role: Global___EventRole.ValueType = ...,
+        project: _builtins.str = ...,
+        snippet: _builtins.str = ...,
+        highlights: _abc.Iterable[Global___Highlight] | None = ...,
+        snippet_offset: _builtins.int = ...,
+        node_ids: _abc.Iterable[_builtins.str] | None = ...,
+        reasons: _abc.Iterable[Global___Reason] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_agent", b"_agent", "_keywords", b"_keywords", "_timestamp_ms", b"_timestamp_ms", "agent", b"agent", "keywords", b"keywords", "timestamp_ms", b"timestamp_ms"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent", b"_agent", "_keywords", b"_keywords", "_timestamp_ms", b"_timestamp_ms", "agent", b"agent", "doc_id", b"doc_id", "doc_type", b"doc_type", "event_id", b"event_id", "highlights", b"highlights", "keywords", b"keywords", "node_ids", b"node_ids", "project", b"project", "reasons", b"reasons", "role", b"role", "score", b"score", "sequence", b"sequence", "session_id", b"session_id", "snippet", b"snippet", "snippet_offset", b"snippet_offset", "timestamp_ms", b"timestamp_ms"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__agent: _TypeAlias = _typing.Literal["agent"]  # noqa: Y015
+    _WhichOneofArgType__agent: _TypeAlias = _typing.Literal["_agent", b"_agent"]  # noqa: Y015
+    _WhichOneofReturnType__keywords: _TypeAlias = _typing.Literal["keywords"]  # noqa: Y015
+    _WhichOneofArgType__keywords: _TypeAlias = _typing.Literal["_keywords", b"_keywords"]  # noqa: Y015
+    _WhichOneofReturnType__timestamp_ms: _TypeAlias = _typing.Literal["timestamp_ms"]  # noqa: Y015
+    _WhichOneofArgType__timestamp_ms: _TypeAlias = _typing.Literal["_timestamp_ms", b"_timestamp_ms"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__agent) -> _WhichOneofReturnType__agent | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__keywords) -> _WhichOneofReturnType__keywords | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__timestamp_ms) -> _WhichOneofReturnType__timestamp_ms | None: ...
+
+Global___TeleportSearchResult: _TypeAlias = TeleportSearchResult  # noqa: Y015
+
+@_typing.final
+class Highlight(_message.Message):
+    """A part of a snippet, in characters, its end not included."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    START_FIELD_NUMBER: _builtins.int
+    END_FIELD_NUMBER: _builtins.int
+    start: _builtins.int
+    end: _builtins.int
+    def __init__(
+        self,
+        *,
+        start: _builtins.int = ...,
+        end: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "start", b"start"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Highlight: _TypeAlias = Highlight  # noqa: Y015
+
+@_typing.final
+class Reason(_message.Message):
+    """Why a result is where it is. terms (what the words give, in the text, the
+    speaker and the turns beside it) and around (what is said near it) are
+    added; kind (what kind of turn it is), time (a period that was named, or
+    age) and repeated (it says nearly the same as a better one) are factors.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    value: _builtins.float
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        value: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Reason: _TypeAlias = Reason  # noqa: Y015
+
+@_typing.final
+class SearchSessionsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEARCH_FIELD_NUMBER: _builtins.int
+    HITS_PER_SESSION_FIELD_NUMBER: _builtins.int
+    hits_per_session: _builtins.int
+    """Turns shown of each session: 3 if 0, at most 10."""
+    @_builtins.property
+    def search(self) -> Global___TeleportSearchRequest:
+        """As for TeleportSearch; limit and offset count sessions."""
+
+    def __init__(
+        self,
+        *,
+        search: Global___TeleportSearchRequest | None = ...,
+        hits_per_session: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["search", b"search"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hits_per_session", b"hits_per_session", "search", b"search"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchSessionsRequest: _TypeAlias = SearchSessionsRequest  # noqa: Y015
+
+@_typing.final
+class SearchSessionsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSIONS_FIELD_NUMBER: _builtins.int
+    TOTAL_DOCS_FIELD_NUMBER: _builtins.int
+    INDEX_STATE_FIELD_NUMBER: _builtins.int
+    total_docs: _builtins.int
+    index_state: Global___IndexState.ValueType
+    @_builtins.property
+    def sessions(self) -> _containers.RepeatedCompositeFieldContainer[Global___SessionResult]: ...
+    def __init__(
+        self,
+        *,
+        sessions: _abc.Iterable[Global___SessionResult] | None = ...,
+        total_docs: _builtins.int = ...,
+        index_state: Global___IndexState.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["index_state", b"index_state", "sessions", b"sessions", "total_docs", b"total_docs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchSessionsResponse: _TypeAlias = SearchSessionsResponse  # noqa: Y015
+
+@_typing.final
+class SessionResult(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    SCORE_FIELD_NUMBER: _builtins.int
+    RESULTS_FIELD_NUMBER: _builtins.int
+    score: _builtins.float
+    @_builtins.property
+    def session(self) -> Global___Session: ...
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___TeleportSearchResult]:
+        """Its best turns, best first."""
+
+    def __init__(
+        self,
+        *,
+        session: Global___Session | None = ...,
+        score: _builtins.float = ...,
+        results: _abc.Iterable[Global___TeleportSearchResult] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["results", b"results", "score", b"score", "session", b"session"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SessionResult: _TypeAlias = SessionResult  # noqa: Y015
+
+@_typing.final
+class FindRelatedRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENT_ID_FIELD_NUMBER: _builtins.int
+    SEARCH_FIELD_NUMBER: _builtins.int
+    event_id: _builtins.str
+    @_builtins.property
+    def search(self) -> Global___TeleportSearchRequest:
+        """Filters, limit and offset as for TeleportSearch; its query is ignored."""
+
+    def __init__(
+        self,
+        *,
+        event_id: _builtins.str = ...,
+        search: Global___TeleportSearchRequest | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["search", b"search"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_id", b"event_id", "search", b"search"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FindRelatedRequest: _TypeAlias = FindRelatedRequest  # noqa: Y015
+
+@_typing.final
+class FindRelatedResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESULTS_FIELD_NUMBER: _builtins.int
+    TOTAL_DOCS_FIELD_NUMBER: _builtins.int
+    INDEX_STATE_FIELD_NUMBER: _builtins.int
+    total_docs: _builtins.int
+    index_state: Global___IndexState.ValueType
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___TeleportSearchResult]: ...
+    def __init__(
+        self,
+        *,
+        results: _abc.Iterable[Global___TeleportSearchResult] | None = ...,
+        total_docs: _builtins.int = ...,
+        index_state: Global___IndexState.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["index_state", b"index_state", "results", b"results", "total_docs", b"total_docs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FindRelatedResponse: _TypeAlias = FindRelatedResponse  # noqa: Y015
+
+@_typing.final
+class GetIndexStatusRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetIndexStatusRequest: _TypeAlias = GetIndexStatusRequest  # noqa: Y015
+
+@_typing.final
+class GetIndexStatusResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATE_FIELD_NUMBER: _builtins.int
+    SEQUENCE_FIELD_NUMBER: _builtins.int
+    LOG_SEQUENCE_FIELD_NUMBER: _builtins.int
+    DOCUMENTS_FIELD_NUMBER: _builtins.int
+    DISK_BYTES_FIELD_NUMBER: _builtins.int
+    SEGMENTS_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    REBUILDS_FIELD_NUMBER: _builtins.int
+    state: Global___IndexState.ValueType
+    sequence: _builtins.int
+    """Events up to this number can be found; the log's last number."""
+    log_sequence: _builtins.int
+    documents: _builtins.int
+    disk_bytes: _builtins.int
+    segments: _builtins.int
+    reason: _builtins.str
+    """Why the index is made anew, or what stands in the way. Empty if it is
+    ready.
+    """
+    rebuilds: _builtins.int
+    """How often it was made anew since the daemon started."""
+    def __init__(
+        self,
+        *,
+        state: Global___IndexState.ValueType = ...,
+        sequence: _builtins.int = ...,
+        log_sequence: _builtins.int = ...,
+        documents: _builtins.int = ...,
+        disk_bytes: _builtins.int = ...,
+        segments: _builtins.int = ...,
+        reason: _builtins.str = ...,
+        rebuilds: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["disk_bytes", b"disk_bytes", "documents", b"documents", "log_sequence", b"log_sequence", "reason", b"reason", "rebuilds", b"rebuilds", "segments", b"segments", "sequence", b"sequence", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetIndexStatusResponse: _TypeAlias = GetIndexStatusResponse  # noqa: Y015
+
+@_typing.final
+class RebuildIndexRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RebuildIndexRequest: _TypeAlias = RebuildIndexRequest  # noqa: Y015
+
+@_typing.final
+class RebuildIndexResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DONE_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    done: _builtins.int
+    """How many of how many events have been taken in."""
+    total: _builtins.int
+    state: Global___IndexState.ValueType
+    """REBUILDING until the end, then READY; FAILED while something stands in the
+    way, named by reason.
+    """
+    reason: _builtins.str
+    def __init__(
+        self,
+        *,
+        done: _builtins.int = ...,
+        total: _builtins.int = ...,
+        state: Global___IndexState.ValueType = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "reason", b"reason", "state", b"state", "total", b"total"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RebuildIndexResponse: _TypeAlias = RebuildIndexResponse  # noqa: Y015

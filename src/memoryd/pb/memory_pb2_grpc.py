@@ -139,6 +139,31 @@ class MemoryServiceStub:
                 request_serializer=memoryd_dot_pb_dot_memory__pb2.GetCostsRequest.SerializeToString,
                 response_deserializer=memoryd_dot_pb_dot_memory__pb2.GetCostsResponse.FromString,
                 _registered_method=True)
+        self.TeleportSearch = channel.unary_unary(
+                '/memory.MemoryService/TeleportSearch',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.TeleportSearchRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.TeleportSearchResponse.FromString,
+                _registered_method=True)
+        self.SearchSessions = channel.unary_unary(
+                '/memory.MemoryService/SearchSessions',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.SearchSessionsRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.SearchSessionsResponse.FromString,
+                _registered_method=True)
+        self.FindRelated = channel.unary_unary(
+                '/memory.MemoryService/FindRelated',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.FindRelatedRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.FindRelatedResponse.FromString,
+                _registered_method=True)
+        self.GetIndexStatus = channel.unary_unary(
+                '/memory.MemoryService/GetIndexStatus',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.GetIndexStatusRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.GetIndexStatusResponse.FromString,
+                _registered_method=True)
+        self.RebuildIndex = channel.unary_stream(
+                '/memory.MemoryService/RebuildIndex',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.RebuildIndexRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.RebuildIndexResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryServiceServicer:
@@ -306,6 +331,49 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def TeleportSearch(self, request, context):
+        """Finds what was said, best first. A question is plain words; "phrases",
+        -not, field:value (kind, agent, session, role, project, speaker), prefix*
+        and ~fuzzy work too, and nothing in it is ever a syntax error. A time that
+        it names ("yesterday", "in May 2023") lifts what was said then.
+
+        An event can be found within a second of its acknowledgement. While the
+        index is incomplete, index_state says so.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SearchSessions(self, request, context):
+        """The sessions that matter for a question, with their best turns.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FindRelated(self, request, context):
+        """What is like an event. NOT_FOUND if the log does not hold the event.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetIndexStatus(self, request, context):
+        """How the search index is doing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RebuildIndex(self, request, context):
+        """Makes the search index anew from the log, and tells how far it is until it
+        is done. The old index answers meanwhile. Ending the call does not end the
+        work.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -413,6 +481,31 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.GetCosts,
                     request_deserializer=memoryd_dot_pb_dot_memory__pb2.GetCostsRequest.FromString,
                     response_serializer=memoryd_dot_pb_dot_memory__pb2.GetCostsResponse.SerializeToString,
+            ),
+            'TeleportSearch': grpc.unary_unary_rpc_method_handler(
+                    servicer.TeleportSearch,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.TeleportSearchRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.TeleportSearchResponse.SerializeToString,
+            ),
+            'SearchSessions': grpc.unary_unary_rpc_method_handler(
+                    servicer.SearchSessions,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.SearchSessionsRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.SearchSessionsResponse.SerializeToString,
+            ),
+            'FindRelated': grpc.unary_unary_rpc_method_handler(
+                    servicer.FindRelated,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.FindRelatedRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.FindRelatedResponse.SerializeToString,
+            ),
+            'GetIndexStatus': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetIndexStatus,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.GetIndexStatusRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.GetIndexStatusResponse.SerializeToString,
+            ),
+            'RebuildIndex': grpc.unary_stream_rpc_method_handler(
+                    servicer.RebuildIndex,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.RebuildIndexRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.RebuildIndexResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -982,6 +1075,141 @@ class MemoryService:
             '/memory.MemoryService/GetCosts',
             memoryd_dot_pb_dot_memory__pb2.GetCostsRequest.SerializeToString,
             memoryd_dot_pb_dot_memory__pb2.GetCostsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TeleportSearch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/TeleportSearch',
+            memoryd_dot_pb_dot_memory__pb2.TeleportSearchRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.TeleportSearchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SearchSessions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/SearchSessions',
+            memoryd_dot_pb_dot_memory__pb2.SearchSessionsRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.SearchSessionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FindRelated(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/FindRelated',
+            memoryd_dot_pb_dot_memory__pb2.FindRelatedRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.FindRelatedResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetIndexStatus(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/GetIndexStatus',
+            memoryd_dot_pb_dot_memory__pb2.GetIndexStatusRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.GetIndexStatusResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RebuildIndex(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/memory.MemoryService/RebuildIndex',
+            memoryd_dot_pb_dot_memory__pb2.RebuildIndexRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.RebuildIndexResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -112,6 +112,26 @@ class MemoryServiceStub:
     """What models were asked and what that took, day by day. Empty if none was
     ever set up.
     """
+    TeleportSearch: _grpc.UnaryUnaryMultiCallable[_memory_pb2.TeleportSearchRequest, _memory_pb2.TeleportSearchResponse]
+    """Finds what was said, best first. A question is plain words; "phrases",
+    -not, field:value (kind, agent, session, role, project, speaker), prefix*
+    and ~fuzzy work too, and nothing in it is ever a syntax error. A time that
+    it names ("yesterday", "in May 2023") lifts what was said then.
+
+    An event can be found within a second of its acknowledgement. While the
+    index is incomplete, index_state says so.
+    """
+    SearchSessions: _grpc.UnaryUnaryMultiCallable[_memory_pb2.SearchSessionsRequest, _memory_pb2.SearchSessionsResponse]
+    """The sessions that matter for a question, with their best turns."""
+    FindRelated: _grpc.UnaryUnaryMultiCallable[_memory_pb2.FindRelatedRequest, _memory_pb2.FindRelatedResponse]
+    """What is like an event. NOT_FOUND if the log does not hold the event."""
+    GetIndexStatus: _grpc.UnaryUnaryMultiCallable[_memory_pb2.GetIndexStatusRequest, _memory_pb2.GetIndexStatusResponse]
+    """How the search index is doing."""
+    RebuildIndex: _grpc.UnaryStreamMultiCallable[_memory_pb2.RebuildIndexRequest, _memory_pb2.RebuildIndexResponse]
+    """Makes the search index anew from the log, and tells how far it is until it
+    is done. The old index answers meanwhile. Ending the call does not end the
+    work.
+    """
 
 @_typing.type_check_only
 class MemoryServiceAsyncStub(MemoryServiceStub):
@@ -182,6 +202,26 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     GetCosts: _aio.UnaryUnaryMultiCallable[_memory_pb2.GetCostsRequest, _memory_pb2.GetCostsResponse]  # type: ignore[assignment]
     """What models were asked and what that took, day by day. Empty if none was
     ever set up.
+    """
+    TeleportSearch: _aio.UnaryUnaryMultiCallable[_memory_pb2.TeleportSearchRequest, _memory_pb2.TeleportSearchResponse]  # type: ignore[assignment]
+    """Finds what was said, best first. A question is plain words; "phrases",
+    -not, field:value (kind, agent, session, role, project, speaker), prefix*
+    and ~fuzzy work too, and nothing in it is ever a syntax error. A time that
+    it names ("yesterday", "in May 2023") lifts what was said then.
+
+    An event can be found within a second of its acknowledgement. While the
+    index is incomplete, index_state says so.
+    """
+    SearchSessions: _aio.UnaryUnaryMultiCallable[_memory_pb2.SearchSessionsRequest, _memory_pb2.SearchSessionsResponse]  # type: ignore[assignment]
+    """The sessions that matter for a question, with their best turns."""
+    FindRelated: _aio.UnaryUnaryMultiCallable[_memory_pb2.FindRelatedRequest, _memory_pb2.FindRelatedResponse]  # type: ignore[assignment]
+    """What is like an event. NOT_FOUND if the log does not hold the event."""
+    GetIndexStatus: _aio.UnaryUnaryMultiCallable[_memory_pb2.GetIndexStatusRequest, _memory_pb2.GetIndexStatusResponse]  # type: ignore[assignment]
+    """How the search index is doing."""
+    RebuildIndex: _aio.UnaryStreamMultiCallable[_memory_pb2.RebuildIndexRequest, _memory_pb2.RebuildIndexResponse]  # type: ignore[assignment]
+    """Makes the search index anew from the log, and tells how far it is until it
+    is done. The old index answers meanwhile. Ending the call does not end the
+    work.
     """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -376,6 +416,56 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_memory_pb2.GetCostsResponse, _abc.Awaitable[_memory_pb2.GetCostsResponse]]:
         """What models were asked and what that took, day by day. Empty if none was
         ever set up.
+        """
+
+    @_abc_1.abstractmethod
+    def TeleportSearch(
+        self,
+        request: _memory_pb2.TeleportSearchRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.TeleportSearchResponse, _abc.Awaitable[_memory_pb2.TeleportSearchResponse]]:
+        """Finds what was said, best first. A question is plain words; "phrases",
+        -not, field:value (kind, agent, session, role, project, speaker), prefix*
+        and ~fuzzy work too, and nothing in it is ever a syntax error. A time that
+        it names ("yesterday", "in May 2023") lifts what was said then.
+
+        An event can be found within a second of its acknowledgement. While the
+        index is incomplete, index_state says so.
+        """
+
+    @_abc_1.abstractmethod
+    def SearchSessions(
+        self,
+        request: _memory_pb2.SearchSessionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.SearchSessionsResponse, _abc.Awaitable[_memory_pb2.SearchSessionsResponse]]:
+        """The sessions that matter for a question, with their best turns."""
+
+    @_abc_1.abstractmethod
+    def FindRelated(
+        self,
+        request: _memory_pb2.FindRelatedRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.FindRelatedResponse, _abc.Awaitable[_memory_pb2.FindRelatedResponse]]:
+        """What is like an event. NOT_FOUND if the log does not hold the event."""
+
+    @_abc_1.abstractmethod
+    def GetIndexStatus(
+        self,
+        request: _memory_pb2.GetIndexStatusRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.GetIndexStatusResponse, _abc.Awaitable[_memory_pb2.GetIndexStatusResponse]]:
+        """How the search index is doing."""
+
+    @_abc_1.abstractmethod
+    def RebuildIndex(
+        self,
+        request: _memory_pb2.RebuildIndexRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_memory_pb2.RebuildIndexResponse], _abc.AsyncIterator[_memory_pb2.RebuildIndexResponse]]:
+        """Makes the search index anew from the log, and tells how far it is until it
+        is done. The old index answers meanwhile. Ending the call does not end the
+        work.
         """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

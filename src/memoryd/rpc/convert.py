@@ -6,6 +6,7 @@ from memoryd.domain.errors import (
     Cancelled,
     Conflict,
     DiskFull,
+    IndexDoubt,
     InvalidInput,
     MemorydError,
     NotFound,
@@ -30,6 +31,7 @@ _STATUS: tuple[tuple[type[MemorydError], grpc.StatusCode], ...] = (
     (TooBusy, grpc.StatusCode.RESOURCE_EXHAUSTED),
     (Cancelled, grpc.StatusCode.CANCELLED),
     (StoreDamaged, grpc.StatusCode.DATA_LOSS),
+    (IndexDoubt, grpc.StatusCode.UNAVAILABLE),
 )
 
 

@@ -7,15 +7,17 @@ import grpc
 
 from memoryd.pb import memory_pb2 as pb
 from memoryd.pb import memory_pb2_grpc as pb_grpc
-from memoryd.rpc import convert
+from memoryd.rpc import convert, finding
 from memoryd.rpc.contents import ContentsServicer
 from memoryd.rpc.costs import CostsServicer
 from memoryd.rpc.work import WorkServicer
 from memoryd.services.costs import Writing
+from memoryd.services.indexer import Indexer
 from memoryd.services.ingest import Ingest
 from memoryd.services.jobs import Jobs
 from memoryd.services.pump import Pump
 from memoryd.services.query import Query
+from memoryd.services.search import Search
 from memoryd.services.status import ErrorBook, Figures
 from memoryd.services.toc import Contents
 
@@ -44,6 +46,8 @@ class Services(NamedTuple):
     jobs: Jobs
     scheduler_running: Callable[[], bool]
     writing: Writing
+    search: Search
+    indexer: Indexer
     figures: Callable[[], Figures]
     errors: ErrorBook
     clock_ms: Callable[[], int]
@@ -131,6 +135,8 @@ class MemoryServicer(ContentsServicer, WorkServicer, CostsServicer, pb_grpc.Memo
             writable=not figures.write_error,
             last_errors=[pb.ErrorReport(**e._asdict()) for e in self._services.errors.latest()],
             open_streams=self._services.open_streams(),
+            index_state=int(self._services.indexer.state()),  # type: ignore[arg-type]
+            indexed_sequence=self._services.indexer.sequence(),
         )
 
     def ListSessions(
@@ -150,3 +156,48 @@ class MemoryServicer(ContentsServicer, WorkServicer, CostsServicer, pb_grpc.Memo
         """Every agent."""
         agents = self._services.query.agents()
         return pb.ListAgentsResponse(agents=[convert.from_agent(*item) for item in agents])
+
+    def TeleportSearch(
+        self, request: pb.TeleportSearchRequest, context: grpc.ServicerContext
+    ) -> pb.TeleportSearchResponse:
+        """The best documents for a question."""
+        answer = self._services.search.teleport(finding.to_search(request))
+        return finding.from_answer(answer, explain=request.explain)
+
+    def SearchSessions(
+        self, request: pb.SearchSessionsRequest, context: grpc.ServicerContext
+    ) -> pb.SearchSessionsResponse:
+        """The sessions that matter for a question."""
+        wanted = finding.to_search(request.search)
+        found, documents, state = self._services.search.sessions(wanted, request.hits_per_session)
+        explain = request.search.explain
+        return pb.SearchSessionsResponse(
+            sessions=[finding.from_session_hit(hit, explain=explain) for hit in found],
+            total_docs=documents,
+            index_state=int(state),  # type: ignore[arg-type]
+        )
+
+    def FindRelated(
+        self, request: pb.FindRelatedRequest, context: grpc.ServicerContext
+    ) -> pb.FindRelatedResponse:
+        """What is like an event."""
+        wanted = finding.to_search(request.search)
+        answer = self._services.search.related(request.event_id, wanted)
+        return finding.from_related(answer, explain=request.search.explain)
+
+    def GetIndexStatus(
+        self, request: pb.GetIndexStatusRequest, context: grpc.ServicerContext
+    ) -> pb.GetIndexStatusResponse:
+        """How the index is doing."""
+        return finding.from_status(self._services.indexer.status())
+
+    def RebuildIndex(
+        self, request: pb.RebuildIndexRequest, context: grpc.ServicerContext
+    ) -> Iterator[pb.RebuildIndexResponse]:
+        """Make the index anew, telling how far it is."""
+
+        def alive() -> bool:
+            return context.is_active() and not self._services.stopping()
+
+        for status in self._services.indexer.rebuilding(alive):
+            yield finding.from_progress(status)

@@ -27,6 +27,8 @@ _COMMANDS: Final = {
     "jobs": "jobs",
     "rebuild": "jobs",
     "redact": "redact",
+    "reindex": "search",
+    "search": "search",
     "service": "service",
     "sessions": "sessions",
     "show": "toc",
@@ -40,6 +42,7 @@ _INTERRUPTED: Final = 130
 _EPILOG: Final = """\b
 Examples:
   memory status
+  memory search "why did we drop the retry" --since 30d
   memory events --since 2h --role user
   memory events -f
   memory toc --since "last week"

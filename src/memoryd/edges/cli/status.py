@@ -66,6 +66,7 @@ def _rows(answer: dict[str, Any], now: int) -> list[tuple[str, str]]:
         rows.append(("redacted", _redacted(answer["redactions"])))
     if answer["toc_waiting"]:
         rows.append(("to derive", f"{answer['toc_waiting']:,} periods of the table of contents"))
+    rows.append(("search", _search(answer)))
     rows.append(("writable", "yes" if answer["writable"] else f"no: {answer['write_error']}"))
     return [(name, value) for name, value in rows if value]
 
@@ -78,3 +79,9 @@ def _redacted(counts: dict[str, int]) -> str:
 
 def _up(answer: dict[str, Any]) -> str:
     return times.length(answer["uptime_ms"])
+
+
+def _search(answer: dict[str, Any]) -> str:
+    state = answer["index_state"].replace("_", " ")
+    behind = answer["sequence"] - answer["indexed_sequence"]
+    return f"{state}, {behind:,} events to go" if behind > 0 else state

@@ -1,0 +1,183 @@
+"""`memory search` and `memory reindex`: find what was said, here or in all projects."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from memoryd.edges.cli import output as out
+from memoryd.edges.cli import times
+from memoryd.edges.cli.events import Time
+from memoryd.edges.cli.output import Output, one_line, visible
+from memoryd.wire import KINDS, ROLES, ClientError, Search
+
+if TYPE_CHECKING:
+    from memoryd.client import Client
+
+_LIMIT: Final = 10
+_MOST: Final = 100
+_ALL_PROJECTS_SECONDS: Final = 5.0
+_HELP = """\b
+Examples:
+  memory search why did we drop the retry
+  memory search '"connection reset" -test' --since 2w --role tool
+  memory search TS2687 --session 5f1c --explain
+  memory search --all-projects 'deploy script'
+
+Words are enough. "..." is a phrase, -word leaves out, field:value filters (kind, agent, session,
+role, project, speaker), begin* and ~mispeled find more. "yesterday" or "in May" lifts what was
+said then. T is a time as for `memory events`."""
+
+
+@click.command(epilog=_HELP)
+@click.argument("query", nargs=-1, required=True)
+@click.option("--since", type=Time(end=False), default=0, metavar="T", help="Only from T on.")
+@click.option("--until", type=Time(end=True), default=0, metavar="T", help="Only up to T.")
+@click.option("--session", default="", metavar="S", help="Only what was said in this session.")
+@click.option("--agent", default="", metavar="A", help="Only what this agent said.")
+@click.option("--role", "roles", multiple=True, type=click.Choice(ROLES), help="May be repeated.")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="May be repeated.")
+@click.option(
+    "--limit",
+    default=_LIMIT,
+    show_default=True,
+    metavar="N",
+    type=click.IntRange(1, _MOST),
+    help="At most so many.",
+)
+@click.option("--offset", default=0, metavar="N", type=click.IntRange(0, 1000), help="Skip N.")
+@click.option("--explain", is_flag=True, help="Say why each result is where it is.")
+@click.option("--all-projects", is_flag=True, help="Ask every daemon of this user that runs.")
+@out.common
+def search(output: Output, query: tuple[str, ...], **options: Any) -> None:
+    """Find what was said, best first."""
+    here = datetime.now().astimezone().utcoffset()
+    which = Search(
+        kinds=options["kinds"],
+        roles=options["roles"],
+        agent=options["agent"],
+        session_id=options["session"],
+        since_ms=options["since"],
+        until_ms=options["until"],
+        limit=options["limit"],
+        offset=options["offset"],
+        explain=options["explain"],
+        now_ms=out.now_ms(),
+        utc_offset_minutes=int(here.total_seconds() // 60) if here else 0,
+    )
+    question = " ".join(query)
+    if options["all_projects"]:
+        results, incomplete = _everywhere(output, question, which)
+    else:
+        with output.connect() as client:
+            answer = client.search(question, which)
+        results, incomplete = answer["results"], answer["index_state"] != "ready"
+        if incomplete:
+            out.warn(
+                f"memory: the search index is {answer['index_state']}: more may be found later"
+            )
+    if output.as_json:
+        output.lines(results)
+    else:
+        _show(output, results)
+
+
+@click.command(epilog="\b\nExample:\n  memory reindex")
+@out.common
+def reindex(output: Output) -> None:
+    """Make the search index anew from the log."""
+    with output.connect() as client:
+        if output.as_json:
+            for told in client.rebuild_index():
+                output.line(told)
+        else:
+            _watch(output, client)
+
+
+def _everywhere(output: Output, question: str, which: Search) -> tuple[list[dict[str, Any]], bool]:
+    """The results of all daemons, the best of each first; says which did not answer.
+
+    Scores of different stores cannot be compared, so places are.
+    """
+    from memoryd import client
+
+    clients, silent = client.running(output.start_dir, timeout=_ALL_PROJECTS_SECONDS)
+    answers: list[list[dict[str, Any]]] = []
+    incomplete = False
+    with ThreadPoolExecutor(max(1, len(clients))) as pool:
+        wanted = which._replace(offset=0, limit=min(_MOST, which.limit + which.offset))
+        for asked, answer in zip(
+            clients, pool.map(lambda c: _ask(c, question, wanted), clients), strict=True
+        ):
+            if answer is None:
+                silent.append(asked.settings.project)
+                continue
+            incomplete = incomplete or answer["index_state"] != "ready"
+            name = asked.settings.project
+            answers.append([{"store_project": name, **found} for found in answer["results"]])
+    for name in sorted(silent):
+        out.warn(f"memory: the daemon for project {name} did not answer")
+    if not clients and not silent:
+        out.warn("memory: no daemon of this user is running: start one with `memoryd serve`")
+    merged = [found for row in zip_longest(*answers) for found in row if found is not None]
+    return merged[which.offset : which.offset + which.limit], incomplete
+
+
+def _ask(client: "Client", question: str, which: Search) -> dict[str, Any] | None:
+    try:
+        with client:
+            return client.search(question, which)
+    except ClientError:
+        return None
+
+
+def _show(output: Output, results: list[dict[str, Any]]) -> None:
+    if not results:
+        output.show("nothing found")
+        return
+    from rich.padding import Padding
+    from rich.text import Text
+
+    now = out.now_ms()
+    for found in results:
+        role = found["role"]
+        head = Text.assemble(
+            (f"{times.ago(found['timestamp_ms'], now):<9} ", "dim"),
+            (f"{role:<10}", out.ROLE_STYLES.get(role, "blue")),
+            (f" {one_line(found['doc_id'])}", "dim"),
+            (f"  {one_line(found['session_id'])}", "bold"),
+        )
+        if found.get("store_project"):
+            head.append(f"  {one_line(found['store_project'])}", "magenta")
+        output.show(head)
+        output.show(Padding(_snippet(found), (0, 0, 0, 4), expand=False))
+        if found["reasons"]:
+            why = ", ".join(f"{r['name']} {r['value']:.2f}" for r in found["reasons"])
+            output.show(Text(f"    {found['score']:.2f} = {why}", "dim"))
+
+
+def _snippet(found: dict[str, Any]) -> Any:
+    """The piece of text with its words in bold, in one paragraph."""
+    from rich.text import Text
+
+    text, made, behind = found["snippet"], Text(), 0
+    for mark in found["highlights"]:
+        made.append(visible(text[behind : mark["start"]]))
+        made.append(visible(text[mark["start"] : mark["end"]]), "bold yellow")
+        behind = mark["end"]
+    made.append(visible(text[behind:]))
+    return made
+
+
+def _watch(output: Output, client: "Client") -> None:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    told: dict[str, Any] = {}
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=output.console, transient=True) as bar:
+        task = bar.add_task("", total=None)
+        for told in client.rebuild_index():
+            bar.update(task, completed=told["done"], total=told["total"])
+    output.show(f"the search index holds {told.get('done', 0):,} events")

@@ -1,0 +1,1 @@
+"""The search index: tantivy only. Derived; thrown away and made anew at any doubt."""

@@ -1,0 +1,326 @@
+"""Keeps the search index in step with what it follows from: one thread, the only index writer. Derived.
+
+It takes what has changed from each `Source`, behind the cursor that the last commit carries, and
+commits about once a second; under a heavy load more rarely, so that commits do not eat the time.
+At start, and at any doubt, the index is compared with the log; one that cannot be trusted is made
+anew beside the old one while everything else goes on. The log is never held up by any of this.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+from itertools import islice
+from typing import Final, NamedTuple
+
+from memoryd.domain.errors import IndexDoubt, MemorydError
+from memoryd.index import files
+from memoryd.index.reader import Filters, Reader
+from memoryd.index.schema import FORMAT
+from memoryd.services.feed import LogSource, Source, Target
+from memoryd.storage.committer import Committer
+from memoryd.storage.log import Log
+
+_log = logging.getLogger(__name__)
+
+_BATCH: Final = 500
+_GAP_SECONDS: Final = 0.4  # between two commits
+_BULK_GAP_SECONDS: Final = 4.0  # while there is a lot to catch up with
+_BULK: Final = 5_000  # that is, so many
+_REST_SECONDS: Final = 20.0  # without work, the engine's memory is given back
+_WAKE_SECONDS: Final = 0.5
+_RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 15.0, 60.0)
+_TELL_SECONDS: Final = 0.2
+
+
+class IndexState(IntEnum):
+    """What search can say of the index; the numbers are those on the wire."""
+
+    READY = 1
+    CATCHING_UP = 2
+    REBUILDING = 3
+    FAILED = 4
+
+
+_AT_WORK: Final = (IndexState.REBUILDING, IndexState.FAILED)
+
+
+class IndexStatus(NamedTuple):
+    """How the index is doing."""
+
+    state: IndexState
+    sequence: int  # up to which events are searchable
+    log_sequence: int
+    documents: int
+    bytes: int
+    segments: int
+    reason: str  # why it is made anew, or what fails
+    rebuilds: int  # since the daemon started
+
+
+class Indexer:
+    """The thread. ``report`` is told of what goes wrong."""
+
+    def __init__(
+        self,
+        path: str,
+        log: Log,
+        committer: Committer,
+        report: Callable[[str, str], object],
+        sources: tuple[Source, ...] = (),
+    ) -> None:
+        """``path``: the index directory. ``sources`` come beside the log."""
+        self._path = path
+        self._store_id = log.store_id
+        self._committer = committer
+        self._sources: tuple[Source, ...] = (LogSource(log, committer), *sources)
+        self._report = report
+        self._wake = threading.Event()
+        self._ended = threading.Event()
+        self._stopping = False
+        self._doubt: str | None = None
+        self._reason = ""
+        self._state = IndexState.CATCHING_UP
+        self._rebuilds = 0
+        self._target: Target | None = None
+        self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
+        self._checker = threading.Thread(target=self._check, name="index-check", daemon=True)
+        self.reader: Reader | None = None
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Commit what has been taken in, and end."""
+        self._stopping = True
+        self._wake.set()
+        self._ended.set()
+        for thread in (self._thread, self._checker):
+            if thread.ident is not None:
+                thread.join()
+
+    def doubt(self, reason: str) -> None:
+        """Have the index made anew: somebody has met an error in it."""
+        self._reader_lost(reason)
+        self._wake.set()
+
+    def rebuilding(self, alive: Callable[[], bool]) -> Iterator[IndexStatus]:
+        """Have the index made anew, and tell how it is doing until that is done.
+
+        The old index answers meanwhile. One that is being made anew already is waited for.
+        """
+        before = self._rebuilds
+        if self._state is IndexState.REBUILDING:
+            before -= self._doubt is None
+        else:
+            self._state = IndexState.REBUILDING
+            self._doubt = self._doubt or "it was asked for"
+            self._wake.set()
+        while alive():
+            status = self.status()
+            done = self._rebuilds > before and status.state not in _AT_WORK
+            yield status
+            if done:
+                return
+            self._ended.wait(_TELL_SECONDS)
+
+    def state(self) -> IndexState:
+        """What search has to say of the index."""
+        return self._state
+
+    def sequence(self) -> int:
+        """Up to which event the log is searchable."""
+        target = self._target
+        return target.writer.state.cursors.get("log", 0) if target else 0
+
+    def status(self) -> IndexStatus:
+        """How the index is doing."""
+        target, reader = self._target, self.reader
+        documents = segments = 0
+        try:
+            if reader is not None:
+                documents = reader.count() - 1
+                segments = reader.segments()
+        except IndexDoubt as error:
+            self.doubt(str(error))
+        return IndexStatus(
+            state=self._state,
+            sequence=self.sequence(),
+            log_sequence=self._committer.synced,
+            documents=max(0, documents),
+            bytes=files.size(target.path if target else self._path),
+            segments=segments,
+            reason=self._reason,
+            rebuilds=self._rebuilds,
+        )
+
+    # --- the thread
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._stopping:
+            try:
+                self._follow()
+            except MemorydError as error:
+                self._failed(str(error))
+            except Exception as error:  # noqa: BLE001 - a dead thread would leave search behind for ever
+                self._failed(f"unexpected {type(error).__name__}")
+            else:
+                failures = 0
+                continue
+            pause = _RETRY_SECONDS[min(failures, len(_RETRY_SECONDS) - 1)]
+            failures += 1
+            self._wake.wait(pause)
+            self._wake.clear()
+        self._finish()
+
+    def _follow(self) -> None:
+        """Open the index or make it anew, then keep it in step until something is in doubt."""
+        if self._doubt is not None:
+            self._make_anew(self._doubt)
+        elif self._target is None:
+            try:
+                self._open()
+            except IndexDoubt as error:
+                self._make_anew(str(error))
+        target = self._target
+        if target is None:
+            return
+        idle_since = time.monotonic()
+        while not self._stopping and self._doubt is None:
+            if self._take(target):
+                idle_since = time.monotonic()
+            elif target.writer.open and time.monotonic() - idle_since > _REST_SECONDS:
+                target = self._rest(target)
+            self._commit_if_due(target)
+            self._pause(target)
+
+    def _rest(self, target: Target) -> Target:
+        """Give memory back: the writer's, and the pages of files that merges have read."""
+        target.writer.rest()
+        self._target = Target(self._path, target.writer.state, self._store_id)
+        self.reader = self._target.reader
+        return self._target
+
+    def _pause(self, target: Target) -> None:
+        position = target.cursors.get("log", 0)
+        if self._committer.synced > position:
+            return
+        due = target.committed_at + _GAP_SECONDS - time.monotonic()
+        seconds = max(0.01, due) if target.writer.waiting else _WAKE_SECONDS
+        self._committer.wait_beyond(position, min(seconds, _WAKE_SECONDS))
+
+    def _take(self, target: Target) -> int:
+        """Put in a batch from each source; return how many changes that were."""
+        taken = 0
+        for source in self._sources:
+            cursor = target.cursors.get(source.name, 0)
+            changes = list(islice(source.changes(cursor, target.place), _BATCH))
+            if not changes:
+                continue
+            found = [change.document for change in changes if change.document is not None]
+            target.writer.put(found, replacing=source.replacing)
+            for change in changes:
+                if change.gone is not None:
+                    target.writer.remove(change.gone[0], (change.gone[1],))
+            target.cursors[source.name] = changes[-1].cursor
+            taken += len(changes)
+        return taken
+
+    def _commit_if_due(self, target: Target) -> None:
+        behind = self._committer.synced - target.cursors.get("log", 0)
+        gap = _BULK_GAP_SECONDS if behind > _BULK else _GAP_SECONDS
+        moved = target.cursors != target.writer.state.cursors
+        if moved and time.monotonic() - target.committed_at >= gap:
+            target.commit()
+        if self._state is not IndexState.REBUILDING:
+            late = behind > _BULK
+            self._state = IndexState.CATCHING_UP if late else IndexState.READY
+            self._reason = ""
+
+    def _open(self) -> None:
+        """Open what is there. Raises IndexDoubt if it cannot be trusted."""
+        files.remove(f"{self._path}.new")
+        reader = Reader(files.open_existing(self._path))
+        state = reader.state()
+        if state.format != FORMAT:
+            raise IndexDoubt("it was made by another version of memoryd")
+        if state.store_id != self._store_id:
+            raise IndexDoubt("it belongs to another store")
+        if state.cursors.get("log", 0) > self._committer.synced:
+            raise IndexDoubt("it knows events that the log does not hold")
+        if reader.count(Filters(kinds=("event",))) != state.events:
+            raise IndexDoubt("it has lost documents")
+        self._target = Target(self._path, state, self._store_id)
+        self.reader = self._target.reader
+        if self._checker.ident is None:
+            self._checker.start()
+
+    def _make_anew(self, reason: str) -> None:
+        """Build an index beside the old one from nothing, and put it in its place."""
+        self._doubt, self._reason, self._state = None, reason, IndexState.REBUILDING
+        self._rebuilds += 1
+        _log.info("the search index is made anew", extra={"reason": reason})
+        if self._target is not None:
+            self._target.writer.close()
+        target = self._target = Target(f"{self._path}.new", None, self._store_id)
+        if self.reader is None:
+            self.reader = target.reader
+        while self._take(target) and not self._stopping:
+            self._commit_if_due(target)
+        if self._stopping:
+            return
+        target.commit()
+        target.writer.rest()
+        files.swap(target.path, self._path)
+        state = target.writer.state
+        self._target = Target(self._path, state, self._store_id)
+        self.reader = self._target.reader
+        if self._doubt is None:
+            self._state, self._reason = IndexState.READY, ""
+
+    def _finish(self) -> None:
+        target = self._target
+        if target is None:
+            return
+        try:
+            if target.cursors != target.writer.state.cursors and target.path == self._path:
+                target.commit()
+            target.writer.rest()
+        except IndexDoubt as error:
+            self._report("index", str(error))
+        target.writer.close()
+
+    def _failed(self, reason: str) -> None:
+        """Note an error, and go back to the last commit; what is damaged is made anew."""
+        self._state, self._reason = IndexState.FAILED, reason
+        self._report("index", reason)
+        _log.error("indexing failed", extra={"reason": reason})
+        target = self._target
+        if target is None:
+            return
+        target.writer.close()
+        if target.path == self._path:
+            target.back()
+        else:
+            self._target = None
+            self._doubt = self._doubt or reason
+
+    def _reader_lost(self, reason: str) -> None:
+        if self._doubt is None:
+            self._doubt = reason
+            self._report("index", reason)
+            _log.error("the search index is in doubt", extra={"reason": reason})
+        self._state, self._reason = IndexState.REBUILDING, reason
+        self.reader = None
+
+    def _check(self) -> None:
+        """Compare all files with their checksums, once, beside everything else."""
+        try:
+            files.check_files(self._path, lambda: not self._stopping and self._doubt is None)
+        except IndexDoubt as error:
+            self.doubt(str(error))
+        except OSError as error:
+            _log.warning("the search index was not checked", extra={"reason": str(error.strerror)})

@@ -1,0 +1,257 @@
+"""Answers questions: asks the index for candidates, `rank` for their order, the log for the words.
+
+Reads never write. While the index is incomplete the answer says so; an index that fails a
+question is put in doubt, and the answer is empty and says why.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta, timezone
+from math import log
+from typing import Final, NamedTuple
+
+from memoryd.domain import analyze, question, rank, when
+from memoryd.domain.document import KIND_NAMES, ROLE_NAMES, Head, Kind
+from memoryd.domain.errors import IndexDoubt, InvalidInput, NotFound
+from memoryd.domain.event import TIME_LIMIT_MS, EventRole, Recorded, check_id
+from memoryd.domain.question import How, Question, Term
+from memoryd.domain.session import SessionStats
+from memoryd.domain.snippet import Snippet, snippet
+from memoryd.index.reader import POOL, Filters
+from memoryd.services.indexer import Indexer, IndexState
+from memoryd.storage.log import Log
+
+LIMIT_DEFAULT: Final = 10
+LIMIT_MOST: Final = 100
+OFFSET_MOST: Final = 1_000
+_FEW: Final = 40  # candidates below which there are no more
+_DEEP: Final = 4  # candidates for each result that is wanted beyond the first
+_RELATED_TERMS: Final = 24
+_SESSION_SHARE: Final = 0.25  # of each further turn, for the score of a session
+_DAY_MINUTES: Final = 24 * 60
+_KINDS: Final = {name: kind for kind, name in KIND_NAMES.items()}
+_ROLES: Final = {name: role for role, name in ROLE_NAMES.items()}
+
+
+class SearchQuery(NamedTuple):
+    """A question with its filters; an empty part asks for nothing in particular."""
+
+    text: str
+    kinds: frozenset[int] = frozenset()
+    roles: frozenset[int] = frozenset()
+    agent: str = ""
+    session_id: str = ""
+    project: str = ""
+    node_id: str = ""
+    from_ms: int = 0
+    to_ms: int = 0
+    limit: int = 0
+    offset: int = 0
+    now_ms: int = 0
+    utc_offset_minutes: int = 0
+    half_life_ms: int = 0
+    per_session: int = 0
+
+
+class Hit(NamedTuple):
+    """A found document with its words. ``recorded`` is there for events."""
+
+    head: Head
+    score: float
+    reasons: dict[str, float]
+    snippet: Snippet
+    recorded: Recorded | None
+
+
+class Answer(NamedTuple):
+    """What was found, in how many documents, and whether the index was complete."""
+
+    hits: list[Hit]
+    documents: int
+    state: IndexState
+
+
+class SessionHit(NamedTuple):
+    """A session that matters for a question, and its best turns."""
+
+    session_id: str
+    score: float
+    stats: SessionStats | None
+    hits: list[Hit]
+
+
+class Search:
+    """The searching side. Safe to call from many threads."""
+
+    def __init__(self, log: Log, indexer: Indexer, clock_ms: Callable[[], int]) -> None:
+        self._log = log
+        self._indexer = indexer
+        self._clock_ms = clock_ms
+
+    def teleport(self, query: SearchQuery) -> Answer:
+        """The best documents for a question. Raises InvalidInput for filters out of range."""
+        limit, offset = _page(query)
+        asked = question.read(query.text)
+        ranked, documents = self._ranked(asked, query, limit + offset)
+        wanted = frozenset(term.token for term in asked.terms)
+        hits = [self._hit(found, wanted) for found in ranked[offset : offset + limit]]
+        return Answer([h for h in hits if h is not None], documents, self._indexer.state())
+
+    def sessions(
+        self, query: SearchQuery, hits_each: int
+    ) -> tuple[list[SessionHit], int, IndexState]:
+        """The sessions that matter for a question, each with its best turns."""
+        limit, offset = _page(query)
+        each = min(max(1, hits_each or 3), 10)
+        asked = question.read(query.text)
+        ranked, documents = self._ranked(asked, query, POOL)
+        groups: dict[str, list[rank.Ranked]] = {}
+        for found in ranked:
+            if found.head.session:
+                groups.setdefault(found.head.session, []).append(found)
+        scores = {name: _session_score(members) for name, members in groups.items()}
+        order = sorted(groups, key=lambda name: (-scores[name], name))[offset : offset + limit]
+        wanted = frozenset(term.token for term in asked.terms)
+        made = [
+            SessionHit(
+                name,
+                scores[name],
+                self._log.session(name),
+                [h for h in (self._hit(f, wanted) for f in groups[name][:each]) if h is not None],
+            )
+            for name in order
+        ]
+        return made, documents, self._indexer.state()
+
+    def related(self, event_id: str, query: SearchQuery) -> Answer:
+        """What is like an event. Raises NotFound if there is no such event."""
+        if not event_id:
+            raise InvalidInput("event_id is empty")
+        check_id("event_id", event_id)
+        limit, offset = _page(query)
+        asked = _about(self._log.get(event_id).event.text)
+        ranked, documents = self._ranked(asked, query, limit + offset + 1)
+        others = [f for f in ranked if (f.head.kind, f.head.id) != (Kind.EVENT, event_id)]
+        wanted = frozenset(term.token for term in asked.terms)
+        hits = [self._hit(found, wanted) for found in others[offset : offset + limit]]
+        return Answer([h for h in hits if h is not None], documents, self._indexer.state())
+
+    def _ranked(
+        self, asked: Question, query: SearchQuery, wanted: int
+    ) -> tuple[list[rank.Ranked], int]:
+        """At least so many results, if there are, and the number of documents.
+
+        The best candidates are weighed against each other; only who asks for more gets the
+        others, behind them, so that a page fits to the next.
+        """
+        filters = _filters(query, asked)
+        now = query.now_ms or self._clock_ms()
+        zone = timezone(timedelta(minutes=query.utc_offset_minutes))
+        periods = when.periods(query.text[: question.LENGTH_LIMIT], now, zone)
+        reader = self._indexer.reader
+        if reader is None or filters is None:
+            return [], 0
+        try:
+            if not asked.terms:
+                if filters == Filters() and not asked.without:
+                    return [], reader.count() - 1
+                heads = reader.newest(asked, filters, query.offset + _page(query)[0])
+                return [rank.Ranked(head, 0.0) for head in heads], reader.count() - 1
+            pool = reader.pool(asked, filters, periods)
+            wishes = rank.Wishes(periods, query.half_life_ms, now, query.per_session)
+            ranked = rank.rank(pool, wishes)
+            if len(ranked) < wanted and len(pool.candidates) >= _FEW:
+                deep = reader.pool(asked, filters, periods, _DEEP * wanted)
+                known = {(found.head.kind, found.head.id) for found in ranked}
+                further = rank.rank(deep, wishes)
+                ranked += [f for f in further if (f.head.kind, f.head.id) not in known]
+        except IndexDoubt as error:
+            self._indexer.doubt(str(error))
+            return [], 0
+        return ranked, pool.documents
+
+    def _hit(self, found: rank.Ranked, wanted: frozenset[str]) -> Hit | None:
+        """The words of a found document; None for an event that the log does not hold."""
+        head = found.head
+        if head.kind != Kind.EVENT:
+            return Hit(head, found.score, found.reasons, Snippet("", 0, ()), None)
+        try:
+            recorded = self._log.get(head.id)
+        except NotFound:
+            self._indexer.doubt("it knows an event that the log does not hold")
+            return None
+        piece = snippet(recorded.event.text, wanted)
+        return Hit(head, found.score, found.reasons, piece, recorded)
+
+
+def _filters(query: SearchQuery, asked: Question) -> Filters | None:
+    """What request and question ask for together; None if nothing can fulfil both."""
+    kinds, roles = set(query.kinds), set(query.roles)
+    values = {"agent": query.agent, "session": query.session_id, "project": query.project}
+    speaker: tuple[str, ...] = ()
+    for name, value in asked.fields:
+        if name in {"kind", "role"}:
+            known: dict[str, int] = {**(_KINDS if name == "kind" else _ROLES)}
+            into = kinds if name == "kind" else roles
+            number = known.get(value.lower())
+            if number is None or (into and number not in into):
+                return None
+            into &= {number}
+            into.add(number)
+        elif name == "speaker":
+            speaker += tuple(analyze.tokens(value))
+        elif values[name] and values[name] != value:
+            return None
+        else:
+            values[name] = value
+    return Filters(
+        kinds=tuple(sorted(KIND_NAMES[Kind(kind)] for kind in kinds)),
+        roles=tuple(sorted(ROLE_NAMES[EventRole(role)] for role in roles)),
+        **values,
+        node=query.node_id,
+        speaker=speaker,
+        from_ms=query.from_ms,
+        to_ms=query.to_ms,
+    )
+
+
+def _page(query: SearchQuery) -> tuple[int, int]:
+    """Limit and offset. Raises InvalidInput for what is out of range."""
+    if query.limit < 0:
+        raise InvalidInput(f"limit {query.limit} is negative")
+    if not 0 <= query.offset <= OFFSET_MOST:
+        raise InvalidInput(
+            f"offset {query.offset} is out of range: it lies between 0 and {OFFSET_MOST}"
+        )
+    for name, value in (
+        ("from_timestamp_ms", query.from_ms),
+        ("to_timestamp_ms", query.to_ms),
+        ("now_ms", query.now_ms),
+        ("recency_half_life_ms", query.half_life_ms),
+        ("per_session", query.per_session),
+    ):
+        if not 0 <= value <= TIME_LIMIT_MS:
+            raise InvalidInput(f"{name} {value} is out of range")
+    if not -_DAY_MINUTES < query.utc_offset_minutes < _DAY_MINUTES:
+        raise InvalidInput(f"utc_offset_minutes {query.utc_offset_minutes} is more than a day")
+    for name, text in (
+        ("agent_filter", query.agent),
+        ("session_id", query.session_id),
+        ("project", query.project),
+        ("node_id", query.node_id),
+    ):
+        check_id(name, text)
+    return min(query.limit, LIMIT_MOST) or LIMIT_DEFAULT, query.offset
+
+
+def _about(text: str) -> Question:
+    """The question that a text itself asks: its most telling tokens."""
+    counted = Counter(analyze.tokens(text[: question.LENGTH_LIMIT]))
+    terms = [Term(token, 1 + log(n), How.EXACT) for token, n in counted.items() if len(token) > 1]
+    terms.sort(key=lambda term: -term.weight)
+    return Question(tuple(terms[: 4 * _RELATED_TERMS]))
+
+
+def _session_score(members: list[rank.Ranked]) -> float:
+    """A session's best turn, and a falling share of its next ones."""
+    return sum(found.score * _SESSION_SHARE**place for place, found in enumerate(members[:4]))
