@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from memoryd import config, wire
+from memoryd.note_client import NoteCalls
 from memoryd.toc_client import TocCalls
 from memoryd.wire import (
     ALL,
@@ -21,6 +22,7 @@ from memoryd.wire import (
     ClientError,
     Failed,
     Filter,
+    Missing,
     NotAllowed,
     NotRunning,
     Page,
@@ -51,6 +53,7 @@ __all__ = (
     "ClientError",
     "Failed",
     "Filter",
+    "Missing",
     "NotAllowed",
     "NotRunning",
     "Page",
@@ -113,7 +116,7 @@ def running(
     return found, dead
 
 
-class Client(TocCalls):
+class Client(TocCalls, NoteCalls):
     """A connection to one daemon. Every call can raise ClientError. Closed by ``with``."""
 
     def __init__(
@@ -358,7 +361,7 @@ class Client(TocCalls):
         code: str = error.code().name
         details: str = error.details() or code.lower()
         kind = wire.error_kind(code)
-        if kind is Refused:
+        if issubclass(kind, Refused):
             return kind(details)
         what = {Unavailable: "is unavailable", NotAllowed: "refuses the call"}.get(kind, "failed")
         return kind(f"daemon for project {self.settings.project} {what}: {details}")

@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING, Final
 
 from memoryd import __version__, config, spool
 from memoryd.domain.errors import MemorydError, ReadOnly, StoreError
-from memoryd.project import UNIFIED, private_dir
+from memoryd.project import UNIFIED, global_notes_dir, private_dir
 
 if TYPE_CHECKING:
+    from memoryd.domain.redact import Redactor
+    from memoryd.rpc.notes import NoteServicer
     from memoryd.rpc.server import Health
     from memoryd.services.status import ErrorBook
     from memoryd.storage.committer import Committer
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("memoryd")
 
-_SERVICE: Final = "memory.MemoryService"
 _WATCHDOG_SHARE: Final = 3
 _STOP_SECONDS: Final = 20.0
 _SWITCH_SECONDS: Final = 0.0005  # a busy thread must not hold up the committer for 5 ms
@@ -211,9 +212,10 @@ class Daemon:
             started_ms=clock_ms(),
             endpoints=endpoints,
         )
-        health = Health(server, _SERVICE)
+        health = Health(server)
         committer.on_fault = lambda fault: _on_fault(fault, health, errors)
-        server.add(MemoryServicer(services, identity))
+        notes = _notes(stack, settings, store, committer, redactor)
+        server.add(MemoryServicer(services, identity), notes)
         indexer.start()
         stack.callback(indexer.stop)
         server.start()
@@ -275,6 +277,7 @@ def stop(arguments: argparse.Namespace) -> int:
 def verify(arguments: argparse.Namespace) -> int:
     """Check a store that is not in use."""
     from memoryd.services.admin import verify as check
+    from memoryd.services.admin import verify_global
     from memoryd.storage.store import Lock
 
     settings = _settings(arguments)
@@ -285,11 +288,50 @@ def verify(arguments: argparse.Namespace) -> int:
         verdict = check(settings.data_dir, accept=arguments.accept)
     finally:
         lock.release()
-    for problem in verdict.problems:
+    problems = len(verdict.problems)
+    shared = global_notes_dir()
+    if os.path.isdir(shared):
+        found = verify_global(shared)
+        problems += len(found.problems)
+        _report(shared, f"{found.revisions} revisions of notes", found.problems)
+    counts = f"{verdict.events} events"
+    counts += f", {verdict.revisions} revisions of notes" if verdict.revisions else ""
+    _report(settings.data_dir, counts, verdict.problems)
+    return 1 if problems else 0
+
+
+def _report(place: str, counts: str, problems: list[str]) -> None:
+    for problem in problems:
         print(problem)
-    state = f"{len(verdict.problems)} problems" if verdict.problems else "whole"
-    print(f"{settings.data_dir}: {verdict.events} events, {state}")
-    return 1 if verdict.problems else 0
+    print(f"{place}: {counts}, {f'{len(problems)} problems' if problems else 'whole'}")
+
+
+def _notes(
+    stack: ExitStack,
+    settings: config.Settings,
+    store: "Store",
+    committer: "Committer",
+    redactor: "Redactor",
+) -> "NoteServicer":
+    """Wire the notes: the project's own store, and the one that all projects share."""
+    from memoryd.rpc.notes import NoteServicer
+    from memoryd.services.note_query import NoteQuery
+    from memoryd.services.note_stores import Stores
+    from memoryd.services.notes import Notes
+    from memoryd.storage.global_notes import GlobalNotes
+    from memoryd.storage.notes import ProjectNotes
+
+    shared = GlobalNotes(global_notes_dir())
+    stack.callback(shared.close)
+    own = "" if settings.unified else settings.project
+    stores = Stores(ProjectNotes(store, committer), shared, own)
+    return NoteServicer(Notes(stores, clock_ms, local_time, redactor), NoteQuery(stores))
+
+
+def local_time(time_ms: int) -> tuple[str, str]:
+    """The day and the time of day of a moment, where this machine is."""
+    moment = time.localtime(time_ms / 1000)
+    return time.strftime("%Y-%m-%d", moment), time.strftime("%H:%M", moment)
 
 
 def clock_ms() -> int:

@@ -10,6 +10,7 @@ import stat
 from _blake2 import blake2b
 
 UNIFIED = "unified"
+GLOBAL_NOTES = "global-notes"
 
 _SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _NAME_LIMIT = 40
@@ -59,11 +60,12 @@ def check_project_id(project: str) -> None:
         not project
         or len(project) > _ID_LIMIT
         or project[0] in ".-"
+        or project == GLOBAL_NOTES
         or not _SAFE.issuperset(project)
     ):
         msg = (
             f"project id {project!r} is not usable: take 1 to {_ID_LIMIT} letters, digits, '.', '_' and "
-            "'-', not beginning with '.' or '-'"
+            f"'-', not beginning with '.' or '-', and not {GLOBAL_NOTES}"
         )
         raise ValueError(msg)
 
@@ -71,6 +73,11 @@ def check_project_id(project: str) -> None:
 def data_home() -> str:
     """Where every project's data directory is, by default."""
     return _xdg("XDG_DATA_HOME", ".local/share")
+
+
+def global_notes_dir() -> str:
+    """Where the notes are that all projects share."""
+    return f"{data_home()}/{GLOBAL_NOTES}"
 
 
 def config_file() -> str:

@@ -11,6 +11,7 @@ refuses only what cannot be put on the wire. The errors that a client can meet:
     ├── NotRunning      3   nobody listens at the project's socket
     ├── Unavailable     3   the daemon is stopping, slow, or at one of its limits
     ├── Refused         1   the daemon does not take the request as it is
+    │   └── Missing     1   ... because there is no such thing
     ├── NotAllowed      4   the token is missing or wrong, or the socket is somebody else's
     ├── BadAddress      2   the address is not one that a client may use
     └── Failed          5   something went wrong inside the daemon
@@ -81,6 +82,10 @@ class Refused(ClientError):
     exit_code = 1
 
 
+class Missing(Refused):
+    """There is no such thing."""
+
+
 class NotAllowed(ClientError):
     """The token is missing or wrong, or the socket is somebody else's."""
 
@@ -100,7 +105,7 @@ class Failed(ClientError):
 # every status code that is not here is a failure inside the daemon
 _ERRORS: Final[Mapping[str, type[ClientError]]] = {
     "INVALID_ARGUMENT": Refused,
-    "NOT_FOUND": Refused,
+    "NOT_FOUND": Missing,
     "ALREADY_EXISTS": Refused,
     "FAILED_PRECONDITION": Refused,
     "OUT_OF_RANGE": Refused,

@@ -105,3 +105,11 @@ def test_events_go_in_and_out_over_tcp(caller: Caller) -> None:
     refused = caller.tcp("memory.MemoryService/GetEvents", token=False)
     assert refused.returncode != 0
     assert caller.token not in refused.stderr
+
+
+def test_notes_are_easy_by_hand(caller: Caller) -> None:
+    """A note is written and found with flat requests and plain words."""
+    note = json.dumps({"name": "deploy", "content": "Run make ship.", "tags": ["ops"]})
+    caller.unix("memory.NoteService/Remember", flags=("-d", note))
+    found = caller.unix("memory.NoteService/Recall", flags=("-d", '{"query": "deploy*"}'))
+    assert json.loads(found)["notes"][0]["note"]["name"] == "deploy"

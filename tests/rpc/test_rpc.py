@@ -365,6 +365,7 @@ def test_reflection_lists_the_services(served: Any) -> None:
     database = ProtoReflectionDescriptorDatabase(served.channel)
     assert set(database.get_services()) == {
         "memory.MemoryService",
+        "memory.NoteService",
         "grpc.health.v1.Health",
         "grpc.reflection.v1alpha.ServerReflection",
     }

@@ -6,6 +6,7 @@
     ├── InvalidInput        the caller sent something that cannot be taken; names the field
     ├── NotFound            no such thing; names it
     ├── Conflict            the id is taken by other content; names the field that differs
+    │   └── Outdated        ... has changed since the caller looked; says to what
     ├── ReadOnly            the log takes no writes now; says why
     │   └── DiskFull        ... because there is no space left
     ├── Stopping            the daemon is shutting down
@@ -33,6 +34,10 @@ class NotFound(MemorydError):
 
 class Conflict(MemorydError):
     """The id is taken by other content."""
+
+
+class Outdated(Conflict):
+    """The thing has changed since the caller looked."""
 
 
 class ReadOnly(MemorydError):

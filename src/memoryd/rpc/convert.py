@@ -10,9 +10,11 @@ from memoryd.domain.errors import (
     InvalidInput,
     MemorydError,
     NotFound,
+    Outdated,
     ReadOnly,
     Stopping,
     StoreDamaged,
+    StoreError,
     TooBusy,
 )
 from memoryd.domain.event import Appended, Event, Recorded
@@ -24,6 +26,7 @@ from memoryd.services.query import EventQuery, Filter, SessionQuery
 _STATUS: tuple[tuple[type[MemorydError], grpc.StatusCode], ...] = (
     (InvalidInput, grpc.StatusCode.INVALID_ARGUMENT),
     (NotFound, grpc.StatusCode.NOT_FOUND),
+    (Outdated, grpc.StatusCode.ABORTED),
     (Conflict, grpc.StatusCode.ALREADY_EXISTS),
     (DiskFull, grpc.StatusCode.RESOURCE_EXHAUSTED),
     (ReadOnly, grpc.StatusCode.FAILED_PRECONDITION),
@@ -32,6 +35,7 @@ _STATUS: tuple[tuple[type[MemorydError], grpc.StatusCode], ...] = (
     (Cancelled, grpc.StatusCode.CANCELLED),
     (StoreDamaged, grpc.StatusCode.DATA_LOSS),
     (IndexDoubt, grpc.StatusCode.UNAVAILABLE),
+    (StoreError, grpc.StatusCode.FAILED_PRECONDITION),
 )
 
 

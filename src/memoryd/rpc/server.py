@@ -13,12 +13,15 @@ from grpc_reflection.v1alpha import reflection
 from memoryd.config import Settings
 from memoryd.domain.errors import StoreError
 from memoryd.pb import memory_pb2_grpc as pb_grpc
+from memoryd.pb import note_pb2_grpc as note_pb_grpc
 from memoryd.project import private_dir
 from memoryd.rpc.interceptors import Guard
+from memoryd.rpc.notes import NoteServicer
 from memoryd.rpc.servicers import MemoryServicer
 
 _MIB: Final = 1024 * 1024
-_NAMES: Final = ("memory.MemoryService", health.SERVICE_NAME, reflection.SERVICE_NAME)
+SERVICES: Final = ("memory.MemoryService", "memory.NoteService")
+_NAMES: Final = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
 
 
 class _Symbols:
@@ -66,9 +69,10 @@ class Server:
             endpoints.append(f"{listen.rpartition(':')[0]}:{port}")
         return tuple(endpoints)
 
-    def add(self, servicer: MemoryServicer) -> None:
+    def add(self, memory: MemoryServicer, notes: NoteServicer) -> None:
         """Serve the contract."""
-        pb_grpc.add_MemoryServiceServicer_to_server(servicer, self.grpc)
+        pb_grpc.add_MemoryServiceServicer_to_server(memory, self.grpc)
+        note_pb_grpc.add_NoteServiceServicer_to_server(notes, self.grpc)
 
     def start(self) -> None:
         """Begin to answer."""
@@ -80,11 +84,11 @@ class Server:
 
 
 class Health:
-    """Tells the truth about the whole server and the one service."""
+    """Tells the truth about the whole server and its services."""
 
-    def __init__(self, server: Server, service: str) -> None:
+    def __init__(self, server: Server) -> None:
         self._servicer = health.HealthServicer()
-        self._names = ("", service)
+        self._names = ("", *SERVICES)
         health_pb2_grpc.add_HealthServicer_to_server(self._servicer, server.grpc)
         self.set(serving=False)
 

@@ -7,7 +7,7 @@ covers it; if that fails, so do all requests it would have covered.
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Final
+from typing import Any, Final, NamedTuple, TypeVar
 
 from memoryd.domain.errors import MemorydError, ReadOnly, Stopping
 from memoryd.domain.event import Appended
@@ -17,7 +17,16 @@ from memoryd.storage.store import Store
 _GATHER: Final = 4_000
 _PROBE_SECONDS: Final = 2.0
 
-_Request = tuple[Sequence[Draft], Future[list[Appended]]]
+_T = TypeVar("_T")
+_Work = Callable[[], tuple[_T, bool]]
+
+
+class _Request(NamedTuple):
+    """Drafts to append, or work that writes by itself; and who waits for it."""
+
+    done: Future[Any]
+    drafts: Sequence[Draft] = ()
+    work: _Work[Any] | None = None
 
 
 class Committer:
@@ -48,11 +57,17 @@ class Committer:
         Raises ReadOnly if they cannot be written, Stopping if the daemon ends.
         """
         done: Future[list[Appended]] = Future()
-        with self._wake:
-            if self._stopping:
-                raise Stopping("the daemon is stopping: send the events again when it is back")
-            self._waiting.append((drafts, done))
-            self._wake.notify()
+        self._submit(_Request(done, drafts=drafts))
+        return done.result()
+
+    def write(self, work: _Work[_T]) -> _T:
+        """Run ``work`` in the writing thread, and wait until what it wrote is on disk.
+
+        ``work`` writes without a sync, returns its result and whether it wrote, and raises only
+        if it has written nothing. Raises what it raises, or ReadOnly or Stopping.
+        """
+        done: Future[_T] = Future()
+        self._submit(_Request(done, work=work))
         return done.result()
 
     def wait_beyond(self, sequence: int, seconds: float) -> int:
@@ -71,6 +86,13 @@ class Committer:
         if self._thread.ident is not None:
             self._thread.join()
 
+    def _submit(self, request: _Request) -> None:
+        with self._wake:
+            if self._stopping:
+                raise Stopping("the daemon is stopping: send it again when it is back")
+            self._waiting.append(request)
+            self._wake.notify()
+
     def _run(self) -> None:
         while True:
             with self._wake:
@@ -87,8 +109,8 @@ class Committer:
     def _take(self) -> list[_Request]:
         """As many waiting requests as one batch may hold, at least one."""
         size = 0
-        for index, (drafts, _) in enumerate(self._waiting):
-            size += len(drafts)
+        for index, request in enumerate(self._waiting):
+            size += len(request.drafts) or 1
             if index and size > _GATHER:
                 taken, self._waiting = self._waiting[:index], self._waiting[index:]
                 return taken
@@ -98,11 +120,11 @@ class Committer:
     def _commit(self, taken: list[_Request]) -> None:
         try:
             if self.fault:
-                self._store.log.reload()
-            results = self._store.log.append(
-                [draft for drafts, _ in taken for draft in drafts], self._clock_ms()
-            )
+                self._store.reload()
+            drafts = [draft for request in taken for draft in request.drafts]
+            results = self._store.log.append(drafts, self._clock_ms()) if drafts else []
             self._unsynced = self._unsynced or any(r.created for r in results)
+            answers = [self._do(request.work) if request.work else None for request in taken]
             if self._unsynced:
                 self._sync()
         except MemorydError as error:
@@ -113,9 +135,25 @@ class Committer:
             return
         self._recover()
         start = 0
-        for drafts, done in taken:
-            done.set_result(results[start : start + len(drafts)])
-            start += len(drafts)
+        for request, answer in zip(taken, answers, strict=True):
+            if answer is not None:
+                answer(request.done)
+                continue
+            request.done.set_result(results[start : start + len(request.drafts)])
+            start += len(request.drafts)
+
+    def _do(self, work: _Work[Any]) -> Callable[[Future[Any]], None]:
+        """Run one piece of work; how to answer it once all is synced. Raises ReadOnly."""
+        try:
+            result, wrote = work()
+        except ReadOnly:
+            raise
+        except Exception as error:  # noqa: BLE001 - it has written nothing, and stops no other
+            # its traceback would hold this frame, and so the batch and the open database
+            bare = error.with_traceback(None)
+            return lambda done: done.set_exception(bare)
+        self._unsynced = self._unsynced or wrote
+        return lambda done: done.set_result(result)
 
     def _sync(self) -> None:
         self._store.sync()
@@ -132,13 +170,13 @@ class Committer:
             if self.fault is None:
                 self.on_fault(error)
             self.fault = error
-        for _, done in taken:
-            done.set_exception(error)
+        for request in taken:
+            request.done.set_exception(error)
 
     def _probe(self) -> None:
         """Without a request, find out whether the disk takes writes again."""
         try:
-            self._store.log.reload()
+            self._store.reload()
             batch = self._store.db.batch()
             batch.put(b"probe_ms", b"%d" % self._clock_ms(), self._store.db.handle("meta"))
             self._store.db.write(batch)

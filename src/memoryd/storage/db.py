@@ -46,6 +46,9 @@ COLUMN_FAMILIES: Final = {
     "toc_unwritten": "level, node id -> nothing: a finished node that a model is to write",
     "ledger": "local day, model -> what was spent",
     "checkpoints": "name -> what a job, or the pump, must remember",
+    "notes": "sequence -> running hash, revision of a note",
+    "note_heads": "place, name -> the latest revision without its content",
+    "note_aliases": "place, alias -> name",
     "meta": "format version, store id, counters",
 }
 
@@ -225,7 +228,8 @@ def _backward(cursor: RdictIter, start: bytes, stop: bytes | None) -> Iterator[t
 def _db_options(*, create: bool) -> Options:
     options = Options(raw_mode=True)
     options.create_if_missing(create)
-    options.create_missing_column_families(create)
+    # a store that is older than a family gets it; what is lost shows against the marks
+    options.create_missing_column_families(True)
     options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
     options.set_paranoid_checks(True)
     # all families flush together, so that a lost end of the MANIFEST shows in the journal

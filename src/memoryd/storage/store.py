@@ -2,10 +2,11 @@
 
 ::
 
-    LOCK        held by the process that has the store open; names its pid
-    ROOT        the directory of the project
-    HIGHWATER   the last synced sequence number
-    db/         RocksDB
+    LOCK              held by the process that has the store open; names its pid
+    ROOT              the directory of the project
+    HIGHWATER         the last synced sequence number
+    HIGHWATER-NOTES   the same for the notes
+    db/               RocksDB
 
 Opening checks the format version, the end of the log against HIGHWATER, and the newest events
 against the running hash. A store that fails is not opened.
@@ -29,8 +30,10 @@ from memoryd.storage.highwater import HighWater, Mark
 from memoryd.storage.ledger import Ledger
 from memoryd.storage.log import Log
 from memoryd.storage.nodes import Nodes
+from memoryd.storage.notebook import NoteBook, check_notes, split
 
 FORMAT_VERSION: Final = 1
+NOTES_MARK: Final = "HIGHWATER-NOTES"
 _CHECKED_AT_OPEN: Final = 64
 
 
@@ -100,6 +103,8 @@ class Store:
             self.checkpoints = Checkpoints(self.db)
             self.ledger = Ledger(self.db)
             check_end(self.db, self.log, self.highwater.mark)
+            self.notes_tail = NoteBook(self.db).tail()  # moved by who writes notes
+            self.notes_mark = self._open_notes_mark()
         except BaseException:
             self.db.close()
             raise
@@ -109,11 +114,32 @@ class Store:
         tail = self.log.tail
         self.db.sync()
         self.highwater.advance(Mark(tail.sequence, self.log.store_bytes, tail.chain))
+        notes = self.notes_tail
+        if notes.sequence != self.notes_mark.mark.sequence:
+            self.notes_mark.advance(Mark(notes.sequence, self.log.store_bytes, notes.chain))
+
+    def reload(self) -> None:
+        """Read the end of log and notes again, after a write whose fate is not known."""
+        self.log.reload()
+        self.notes_tail = NoteBook(self.db).tail()
 
     def close(self) -> None:
         """Flush and close. No call may be under way."""
         self.db.close()
         self.highwater.close()
+        self.notes_mark.close()
+
+    def _open_notes_mark(self) -> HighWater:
+        path = f"{self.data_dir}/{NOTES_MARK}"
+        if not self.notes_tail.sequence and not os.path.exists(path):
+            HighWater.create(path, Mark(0, self.log.store_bytes, GENESIS))
+        opened = HighWater(path)
+        for problem in notes_end_problems(self.db, opened.mark):
+            raise StoreDamaged(
+                f"{problem}: run `memoryd verify` to see what is affected, and restore the data "
+                "directory from a copy"
+            )
+        return opened
 
     def _identify(self, *, new: bool) -> str:
         stored = self.db.get("meta", b"format")
@@ -197,6 +223,22 @@ def check_end(db: Database, log: Log, mark: Mark) -> None:
             f"{problem}: run `memoryd verify` to see what is affected, and restore the data "
             "directory from a copy"
         )
+
+
+def notes_end_problems(db: Database, mark: Mark) -> Iterator[str]:
+    """What is wrong with the end of the notes: cut off, or not what was written."""
+    tail = NoteBook(db).tail()
+    if tail.sequence < mark.sequence:
+        yield (
+            f"the notes end at revision {tail.sequence}, but {mark.sequence} had been written: "
+            f"revisions {tail.sequence + 1} to {mark.sequence} are lost"
+        )
+        return
+    if mark.sequence:
+        stored = db.get("notes", sequence_key(mark.sequence))
+        if stored is None or split(stored)[0] != mark.chain:
+            yield f"revision {mark.sequence} of the notes is not the one that was written"
+    yield from check_notes(db, max(1, tail.sequence - _CHECKED_AT_OPEN + 1))
 
 
 def check_range(db: Database, log: Log, first: int = 1) -> Iterator[str]:

@@ -19,15 +19,24 @@ _COMMANDS: Final = {
     "agents": "sessions",
     "config": "config",
     "coverage": "coverage",
+    "daily": "pads",
+    "edit": "pads",
     "event": "events",
     "events": "events",
+    "export": "copy",
+    "forget": "remember",
     "import": "import_",
+    "import-jsonl": "copy",
+    "import-notes": "copy",
     "ingest": "ingest",
     "install": "install",
     "jobs": "jobs",
+    "notes": "notes",
     "rebuild": "jobs",
+    "recall": "remember",
     "redact": "redact",
     "reindex": "search",
+    "remember": "remember",
     "search": "search",
     "service": "service",
     "sessions": "sessions",
@@ -35,6 +44,7 @@ _COMMANDS: Final = {
     "status": "status",
     "timeline": "toc",
     "toc": "toc",
+    "todo": "pads",
     "uninstall": "install",
 }
 _USAGE: Final = 2
@@ -72,7 +82,8 @@ class Commands(click.Group):
             return None
         module = importlib.import_module(f"memoryd.edges.cli.{_COMMANDS[cmd_name]}")
         # a command whose name is a word of Python's own bears the name of its module
-        name = cmd_name if hasattr(module, cmd_name) else _COMMANDS[cmd_name]
+        own = cmd_name.replace("-", "_")
+        name = own if hasattr(module, own) else _COMMANDS[cmd_name]
         command: click.Command = getattr(module, name)
         return command
 
