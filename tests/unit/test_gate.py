@@ -37,6 +37,25 @@ def test_the_gate_sees_every_kind(rule: str, template: str) -> None:
         _covered(planted.plant(rule, template, rng).text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "secret_access_key -,+++/pQ7z/001123456789aBcDeFgHiJkLmNoPqRs",
+        "AWS secret access key was: +++/pQ7z/001123456789aBcDeFgHiJkLmNoPqRs",
+        "<userpass>it's'7xz</userpass>",
+        "password = \"'it's'4me\"",
+        "password\t=\tabc123x",
+        'token: Optional[str] = "9fK2lmQ8zPq4"',
+        ":\\/\\/bob:hunter2@acme.io",
+        "a <private>b",
+    ],
+)
+def test_the_gate_sees_odd_forms(text: str) -> None:
+    """Forms that a narrower gate has missed: words, tags, quotes in quotes, escaped slashes."""
+    assert REDACTOR.redact(text).counts
+    _covered(text)
+
+
 @settings(max_examples=300, deadline=None)
 @given(TEXTS)
 def test_the_gate_covers_the_redactor(text: str) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 from memoryd.domain.plausible import credentials, key_like, named, password_like
 from memoryd.domain.rule import Rule
 
-_QUOTE: Final = rb"\\{0,6}[\"'`]"
+_QUOTE: Final = rb"\\{0,15}[\"'`]"
 # the rest of the name, perhaps a closing quote or bracket; then what joins name and value
 _REST: Final = rb"[A-Za-z0-9_.-]{0,40}+(?:" + _QUOTE + rb")?\]?"
 _JOIN: Final = (
@@ -20,7 +20,7 @@ _JOIN: Final = (
 # quotes of the text itself may hold escapes; escaped quotes, as in JSON within JSON, may not
 _QUOTED: Final = (
     rb"[A-Za-z]?(?:(?P<q>[\"'`])(?P<quoted>(?:(?!(?P=q))(?:[^\s\\]|\\[^\s\"'`])){6,2000}+)(?:(?P=q)|\Z)"
-    rb"|\\{1,6}[\"'`](?P<escaped>[^\s\"'`\\]{6,2000}+)(?=\\|\Z))"
+    rb"|\\{1,15}[\"'`](?P<escaped>[^\s\"'`\\]{6,2000}+)(?=\\|\Z))"
 )
 _PLAIN: Final = rb"[^\s\"'`\\<>(){}\[\],;&|]"
 _BARE: Final = (
@@ -224,7 +224,11 @@ CONTEXTS: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         "gcp-private-key-id",
-        rb"private_key_id[\"'\\]{0,8}[ \t]{0,4}:[ \t]{0,8}[\"'\\]{0,8}([0-9a-f]{40})",
+        rb"private_key_id(?:"
+        + _QUOTE
+        + rb")?[ \t]{0,4}:[ \t]{0,8}(?:"
+        + _QUOTE
+        + rb")?([0-9a-f]{40})",
         (b"private_key_id",),
         3.0,
     ),

@@ -61,7 +61,7 @@ FORMATS: Final[tuple[Rule, ...]] = (
     _rule("google-oauth-secret", rb"GOCSPX-[\w-]{20,}", b"gocspx-"),
     _rule(
         "azure-client-secret",
-        rb"(?<![\w~.-])[\w~.]{3}\dQ~[\w~.-]{31,34}",
+        rb"(?:(?<![\w~.-])|(?<=\\[nrt]))[\w~.]{3}\dQ~[\w~.-]{31,34}",
         b"q~",
         back=4,
     ),
@@ -169,7 +169,12 @@ FORMATS: Final[tuple[Rule, ...]] = (
         rb"webhook\.office\.com/webhookb2/([\w@-]{70,}/IncomingWebhook/[\w/-]{40,})",
         b"webhook.office.com/",
     ),
-    _rule("zapier-webhook", rb"hooks\.zapier\.com/hooks/catch/(\d+/\w{5,})", b"hooks.zapier.com/"),
+    _rule(
+        "zapier-webhook",
+        rb"hooks\.zapier\.com/hooks/catch/(\d+/\w{5,})",
+        b"hooks.zapier.com/",
+        bits=2.0,
+    ),
     _rule("telegram-bot-token", rb"(?<=\d{7}):(A[\w-]{34})(?![\w-])", b":a", bits=3.5),
     _rule("twilio-key", _EDGE + rb"SK[0-9a-f]{32}(?![A-Za-z0-9])", b"sk"),
     _rule("sendgrid-key", rb"SG\.[\w-]{20,24}\.[\w-]{39,50}", b"sg."),

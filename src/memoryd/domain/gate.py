@@ -84,11 +84,9 @@ _NAMES = (
     *((b"pass", 6), (b"pwd", 6), (b"token", 12), (b"secret", 12), (b"credential", 12)),
     *((b"_auth", 12), (b"key", 12)),
 )
-_SPOKEN = (b"session", b"security", b"aws")  # before a name: words may follow before the value
-_SPOKEN_JOINS = (
-    *(b"is ", b"is:", b"is\t", b"is\\t", b"was ", b"was:", b"was\t", b"was\\t"),
-    b"access",
-)
+# before a name, or "access" behind it: words may follow before the value
+_SPOKEN = (b"session", b"security", b"aws")
+_SPOKEN_JOINS = (b"is ", b"is:", b"is\t", b"is\\t", b"was ", b"was:", b"was\t", b"was\\t")
 _JOINS = (b":", b"=", b",", b"(", b">", b"\\t", *_SPOKEN_JOINS)
 _NAME = b"abcdefghijklmnopqrstuvwxyz0123456789_.-"
 _QUOTES = b"\"'`"
@@ -170,6 +168,8 @@ def _named(low: bytes, name: bytes, size: int) -> bool:
                 return True
         if low[max(place - 9, 0) : place].rstrip(b"_- ").endswith(_SPOKEN):
             return True
+        if low[end : end + 8].lstrip(b"_- ").startswith(b"access"):
+            return True
         place = low.find(name, end)
     return False
 
@@ -181,6 +181,8 @@ def _joined(rest: bytes, size: int) -> bool:
         return False
     if rest.startswith(_SPOKEN_JOINS) or _valued(rest, size):
         return True
+    if rest.startswith(b">"):  # between tags, quotes end nothing
+        return _SPACE not in rest[1 : 1 + size].translate(_SPACES)
     typed = rest.find(b"=", 1, 60)  # `token: str = "..."`
     return typed >= 0 and _valued(rest[typed:], size)
 
@@ -190,8 +192,9 @@ def _valued(rest: bytes, size: int) -> bool:
     rest = rest.lstrip(b":=,(> \t")
     if rest[:1].isalpha() and rest[1:2] in (b'"', b"'", b"`", b"\\"):
         rest = rest[1:]
-    value = rest.lstrip(b"\\" + _QUOTES)
-    quote = rest[: len(rest) - len(value)][-1:]
+    value = rest.lstrip(b"\\")
+    ends = _QUOTES
+    if value.startswith((b'"', b"'", b"`")):
+        ends, value = value[:1], value[1:]
     head = value[:size].translate(_SPACES)
-    ends = quote if quote and quote in _QUOTES else _QUOTES
     return len(head) == size and not any(byte in ends for byte in head) and _SPACE not in head

@@ -12,14 +12,13 @@ from math import log2
 from typing import Final
 
 _LOOKED_AT: Final = 256  # bytes of a value; more would tell nothing new
-_SHORT: Final = 20
-_SHORT_BITS, _LONG_BITS, _PASSWORD_BITS = 3.0, 3.3, 2.2
+_KEY_BITS, _PASSWORD_BITS = 3.0, 2.2
 _SCATTERED, _RANDOM = 0.2, 0.35
 _PRINTABLE: Final = range(0x20, 0x7F)
 
 # what stands where a secret would: a reference, a template, a mask, a word for "fill this in"
 _STAND_IN: Final = re.compile(
-    rb"""^(?: [$%<{\[(*.] | [@&!]\{? [A-Za-z_.]+ \}?$ | \\[(u] | https?:// | /[A-Za-z] | \.{1,2}/ | ~/ )
+    rb"""^(?: [$%<{\[(*.] | [@&!]\{? [A-Za-z_.]+ \}?$ | \\[(u] | https?:// | /[A-Za-z][a-z0-9_.-]{0,20}(?:/|$) | \.{1,2}/ | ~/ )
     | \$\{ | \{\{ | \$\( | %\( | \*\*\* | \.\.\. | (.)\1{5}
     | (?i: change.?me | example | placeholder | your[-_. ]? | dummy | redact | \bxxx | insert[-_]
          | replace[-_]?(?:me|with|this) | process\.env | environ | getenv | undefined | sample
@@ -48,9 +47,7 @@ def key_like(value: bytes) -> bool:
     value = value[:_LOOKED_AT]
     if _STAND_IN.search(value) or _worded(value):
         return False
-    return _scatter(value) >= _SCATTERED and entropy(value) >= (
-        _SHORT_BITS if len(value) < _SHORT else _LONG_BITS
-    )
+    return _scatter(value) >= _SCATTERED and entropy(value) >= _KEY_BITS
 
 
 def password_like(value: bytes, *, bare: bool = False) -> bool:
