@@ -94,7 +94,7 @@ def running(stage: Stage) -> Iterator[Stage]:
 
 def test_tour_is_complete() -> None:
     """The README marks every block of its tour, in the order in which they are pasted."""
-    assert list(tour()) == ["daemon", "client", "grpcurl", "end"]
+    assert list(tour()) == ["daemon", "client", "find", "grpcurl", "end"]
 
 
 def test_client_block_writes_and_reads(running: Stage) -> None:
@@ -106,6 +106,20 @@ def test_client_block_writes_and_reads(running: Stage) -> None:
     assert done.stdout.count("A test needs a newer Python.") == 1
     assert '"event_count":2' in done.stdout
     assert '"writable":true' in done.stdout
+
+
+def test_find_block_finds_what_was_written(running: Stage) -> None:
+    """A little later the tour's events are found by their words, and a note is recalled."""
+    assert running.shell(tour()["client"]).returncode == 0
+    deadline = time.monotonic() + 60
+    while True:
+        done = running.shell(tour()["find"])
+        assert done.returncode == 0, done.stderr
+        if "toc:segment:" in done.stdout and "Why is the build red?" in done.stdout:
+            break
+        assert time.monotonic() < deadline, done.stdout
+        time.sleep(0.5)
+    assert "Tests need Python 3.11." in done.stdout
 
 
 def test_grpcurl_block_speaks_over_the_socket(running: Stage) -> None:
