@@ -36,6 +36,7 @@ _log = logging.getLogger("memoryd")
 
 _WATCHDOG_SHARE: Final = 3
 _STOP_SECONDS: Final = 20.0
+_LOOK_SECONDS: Final = 0.5
 _SWITCH_SECONDS: Final = 0.0005  # a busy thread must not hold up the committer for 5 ms
 
 
@@ -235,8 +236,10 @@ class Daemon:
     def _wait(self) -> None:
         """Sleep until the signal, feeding systemd's watchdog."""
         period = int(os.environ.get("WATCHDOG_USEC", "0")) / 1e6 / _WATCHDOG_SHARE
-        while not self._stop.wait(period or None):
-            _notify("WATCHDOG=1")
+        # a signal that a thread of an engine takes does not wake this one: look now and then
+        while not self._stop.wait(min(period or _LOOK_SECONDS, _LOOK_SECONDS)):
+            if period:
+                _notify("WATCHDOG=1")
 
 
 def status(arguments: argparse.Namespace) -> int:

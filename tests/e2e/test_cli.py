@@ -516,3 +516,23 @@ def test_status_starts_fast(home: House) -> None:
 
     bare = best([sys.executable, "-c", "import grpc"])
     assert best([f"{BIN}/memory", "status"]) < 3 * bare
+
+
+def test_search_finds_what_was_said(home: House) -> None:
+    """What was written is found by its words, with filters, in JSON and for people."""
+    home.say(
+        event("why does getUserName fail with ECONNREFUSED?", timestamp_ms=1000),
+        event("the pool in src/net/pool.py was closed", role="assistant", timestamp_ms=2000),
+    )
+    deadline = time.monotonic() + 30
+    while not home.rows("search", "get_user_name") and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert home.rows("search", "get_user_name")[0]["snippet"].startswith("why does getUserName")
+    assert [r["role"] for r in home.rows("search", "pool", "--role", "assistant")] == ["assistant"]
+    assert home.rows("search", "pool", "--since", "1d") == []
+    everywhere = home.rows("search", "--all-projects", "pool.py")
+    assert everywhere[0]["store_project"] == home.rows("status")[0]["project"]
+    shown = home.memory("search", "pool", "--no-json", "--explain").stdout
+    assert "src/net/pool.py" in shown
+    assert "terms" in shown
+    assert home.rows("reindex")[-1]["state"] == "ready"
