@@ -247,6 +247,8 @@ class _Pen:
         self._first = log.tail.sequence + 1
         self.tail = log.tail
         self.session_count = log.session_count
+        self._tallies: dict[tuple[str, str, str], _Tally] = {}
+        self._numbers: dict[str, int] = {}
         self.sessions: dict[str, SessionStats] = {}
         self.agents: dict[str, AgentStats] = {}
         self.redactions = log._redactions  # noqa: SLF001
@@ -286,6 +288,7 @@ class _Pen:
     def finish(self) -> WriteBatch:
         """Add what is written once per batch, and hand the batch over."""
         put, handle = self._batch.put, self._db.handle
+        self._settle()
         for session_id, stats in self.sessions.items():
             put(session_id.encode(), codec.value(stats), handle("sessions"))
         for agent, counted in self.agents.items():
@@ -303,28 +306,59 @@ class _Pen:
         self.redactions = {**self.redactions, **sums}
 
     def _count(self, event: Event) -> int:
-        """Take the event into the statistics; return its session's number."""
+        """Tally the event for the statistics; return its session's number."""
         _, session_id, time_ms, _, _, _, _, agent, project, _, _ = event
-        stats = self.sessions.get(session_id) or self._log.session(session_id)
-        if stats is None:
-            self.session_count += 1
-            stats = SessionStats(self.session_count, 0, time_ms, time_ms, (), ())
-        number, count, first, last, agents, projects = stats
-        joined = agent not in agents
-        self.sessions[session_id] = SessionStats(
-            number,
-            count + 1,
-            min(first, time_ms),
-            max(last, time_ms),
-            (*agents, agent) if joined else agents,
-            projects if project in projects else (*projects, project),
-        )
-        known = self.agents.get(agent) or self._log._agents.get(agent)  # noqa: SLF001
-        total, in_sessions, first, last = known or AgentStats(0, 0, time_ms, time_ms)
-        self.agents[agent] = AgentStats(
-            total + 1, in_sessions + joined, min(first, time_ms), max(last, time_ms)
-        )
-        return number
+        tally = self._tallies.get((session_id, agent, project))
+        if tally is None:
+            tally = _Tally(self._number(session_id), time_ms)
+            self._tallies[session_id, agent, project] = tally
+        tally.events += 1
+        if time_ms < tally.first_ms:
+            tally.first_ms = time_ms
+        elif time_ms > tally.last_ms:
+            tally.last_ms = time_ms
+        return tally.session
+
+    def _number(self, session_id: str) -> int:
+        """The number of a session; a new one gets the next."""
+        if session_id not in self._numbers:
+            stats = self._log.session(session_id)
+            if stats is None:
+                self.session_count += 1
+            self._numbers[session_id] = stats.number if stats else self.session_count
+        return self._numbers[session_id]
+
+    def _settle(self) -> None:
+        """Take the tallies into the statistics, in the order of their first events."""
+        for (session_id, agent, project), tally in self._tallies.items():
+            events, first_ms, last_ms = tally.events, tally.first_ms, tally.last_ms
+            known = self.sessions.get(session_id) or self._log.session(session_id)
+            stats = known or SessionStats(tally.session, 0, first_ms, last_ms, (), ())
+            joined = agent not in stats.agents
+            self.sessions[session_id] = SessionStats(
+                stats.number,
+                stats.events + events,
+                min(stats.first_ms, first_ms),
+                max(stats.last_ms, last_ms),
+                (*stats.agents, agent) if joined else stats.agents,
+                stats.projects if project in stats.projects else (*stats.projects, project),
+            )
+            counted = self.agents.get(agent) or self._log._agents.get(agent)  # noqa: SLF001
+            total, sessions, first, last = counted or AgentStats(0, 0, first_ms, last_ms)
+            self.agents[agent] = AgentStats(
+                total + events, sessions + joined, min(first, first_ms), max(last, last_ms)
+            )
+
+
+class _Tally:
+    """What one batch adds to the statistics of a session, for one agent and project."""
+
+    __slots__ = ("events", "first_ms", "last_ms", "session")
+
+    def __init__(self, session: int, time_ms: int) -> None:
+        self.session = session
+        self.events = 0
+        self.first_ms = self.last_ms = time_ms
 
 
 def _again(known: Recorded, sent: Event, *, timed: bool) -> Appended:
