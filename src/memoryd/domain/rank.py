@@ -153,10 +153,12 @@ class _Scorer:
     def own(self, candidate: Candidate) -> float:
         """What the terms give to a candidate, in its text, its speaker and beside it."""
         weights = self._weights
+        if not self._tokens:
+            return self._own_total(candidate)
         lists = self._beside(candidate.head)
         lists.append(candidate.fits)
         named = self._named(candidate.head) if self._speakers else ()
-        if self._tokens and any(named):
+        if any(named):
             lists.append(named)
         if len(lists) == 1:
             best, rest = candidate.fits, 0.0
@@ -164,15 +166,27 @@ class _Scorer:
             best = tuple(map(max, *lists))
             rest = sum(map(sum, lists)) - sum(best)
         score = sum(best) + weights.mix * rest
-        if not self._tokens:
-            score += sum(named)
         return score * math.pow(self._coverage(best), weights.coverage)
+
+    def _own_total(self, candidate: Candidate) -> float:
+        """The same where there is one figure for all terms together."""
+        weights, head = self._weights, candidate.head
+        total = candidate.fits[0]
+        lent = [fits[0] for fits in self._beside(head)]
+        if lent:
+            best = max(total, *lent)
+            total = best + weights.mix * (total + sum(lent) - best)
+        if self._speakers:
+            total += weights.who * sum(self._speakers.get(token, 0.0) for token in head.who)
+        return total
 
     def around(self, candidate: Candidate) -> float:
         """What the turns near a candidate, itself among them, have together."""
         head, reach = candidate.head, self._weights.reach
         others = self._places.get(head.session) if head.kind == Kind.EVENT else None
         best = candidate.fits
+        if not self._tokens and (others is None or len(others) == 1):
+            return best[0]
         if others and len(others) > 1:
             if len(others) > 2 * reach:
                 places = range(head.place - reach, head.place + reach + 1)
@@ -190,8 +204,6 @@ class _Scorer:
     def _named(self, head: Head) -> tuple[float, ...]:
         """What the question's terms give for naming the speaker."""
         factor, who = self._weights.who, head.who
-        if not self._tokens:
-            return (factor * sum(self._speakers.get(token, 0.0) for token in who),)
         return tuple(
             factor * self._speakers.get(token, 0.0) if token in who else 0.0
             for token in self._tokens

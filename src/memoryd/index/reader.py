@@ -24,7 +24,7 @@ from memoryd.index import schema
 from memoryd.index.files import doubting
 
 POOL: Final = 100  # candidates that are weighed against each other
-_COSTLY_POOL: Final = 40  # the same, where that takes long
+_COSTLY_POOL: Final = 30  # the same, where that takes long
 _PULLED: Final = 10  # of the first candidates, the turns beside them are looked at too
 _TERMS: Final = 24  # the rarest terms of a question that are asked for
 _LIST: Final = 250  # documents in the list of one term
@@ -129,7 +129,7 @@ class _Asking:
         totals = self._whole(periods, min(size, _COSTLY_POOL) if costly and size == POOL else size)
         columns = [] if costly else [self._list(query) for query in self._queries]
         heads = self._heads(totals)
-        self._pull_in(totals, heads, _PULLED // 2 if costly else _PULLED)
+        self._pull_in(totals, heads, _PULLED // 3 if costly else _PULLED)
         tokens = () if costly else tuple(term.token for term in self._terms)
         rarities = [
             term.weight * rarity(self._documents, df)

@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 
 from memoryd.domain import analyze, question, rank, when
 from memoryd.domain.document import KIND_NAMES, ROLE_NAMES, Head, Kind
-from memoryd.domain.errors import IndexDoubt, InvalidInput, NotFound
+from memoryd.domain.errors import IndexDoubt, InvalidInput, NotFound, StoreDamaged
 from memoryd.domain.event import TIME_LIMIT_MS, EventRole, Recorded, check_id
+from memoryd.domain.keys import event_key
 from memoryd.domain.question import How, Question, Term
 from memoryd.domain.session import SessionStats
 from memoryd.domain.snippet import Snippet, snippet
@@ -176,12 +177,19 @@ class Search:
         if head.kind != Kind.EVENT:
             return Hit(head, found.score, found.reasons, Snippet("", 0, ()), None)
         try:
-            recorded = self._log.get(head.id)
+            recorded = self._event(head)
         except NotFound:
             self._indexer.doubt("it knows an event that the log does not hold")
             return None
         piece = snippet(recorded.event.text, wanted)
         return Hit(head, found.score, found.reasons, piece, recorded)
+
+    def _event(self, head: Head) -> Recorded:
+        """The event of a head. Raises NotFound, or StoreDamaged if the log cannot be read."""
+        try:
+            return self._log.at_key(event_key(head.time_ms, head.id))
+        except StoreDamaged:
+            return self._log.get(head.id)  # says whether the log or the index is wrong
 
 
 def _filters(query: SearchQuery, asked: Question) -> Filters | None:
