@@ -40,7 +40,7 @@ def tags(draw: st.DrawFn) -> str:
     slash = draw(st.sampled_from(("", "/", "\u2215", "\uff0f", "//", "!--", "\\/")))
     name = draw(st.sampled_from((harness.FENCE, "memoryd_context", "memoryd context", "MEMORYD")))
     how = draw(st.integers(0, 6))
-    name = [
+    names: list[str] = [
         name,
         name.upper(),
         name.translate(WIDE),
@@ -48,7 +48,8 @@ def tags(draw: st.DrawFn) -> str:
         name.translate(CYRILLIC),
         name.replace("o", "0").replace("e", "3"),
         "".join(chr(0x1D41A + ord(c) - 97) if c.isalpha() else c for c in name.lower()),
-    ][how]
+    ]
+    name = names[how]
     gap = st.sampled_from(BETWEEN)
     name = "".join(c + draw(gap) if draw(st.integers(0, 5)) == 0 else c for c in name)
     return bracket + draw(gap) + slash + draw(gap) + name + draw(st.sampled_from((">", " >", "")))

@@ -45,6 +45,7 @@ COLUMN_FAMILIES: Final = {
     "grips": "grip id -> the grip",
     "toc_unwritten": "level, node id -> nothing: a finished node that a model is to write",
     "ledger": "local day, model -> what was spent",
+    "injections": "session, number -> a block that was given; agent, time -> which",
     "checkpoints": "name -> what a job, or the pump, must remember",
     "notes": "sequence -> running hash, revision of a note",
     "note_heads": "place, name -> the latest revision without its content",

@@ -27,6 +27,7 @@ from memoryd.storage import codec
 from memoryd.storage.checkpoints import Checkpoints
 from memoryd.storage.db import Database, looks_used
 from memoryd.storage.highwater import HighWater, Mark
+from memoryd.storage.injections import Injections
 from memoryd.storage.ledger import Ledger
 from memoryd.storage.log import Log
 from memoryd.storage.nodes import Nodes
@@ -102,6 +103,7 @@ class Store:
             self.nodes = Nodes(self.db, self.log)
             self.checkpoints = Checkpoints(self.db)
             self.ledger = Ledger(self.db)
+            self.injections = Injections(self.db)
             check_end(self.db, self.log, self.highwater.mark)
             self.notes_tail = NoteBook(self.db).tail()  # moved by who writes notes
             self.notes_mark = self._open_notes_mark()
