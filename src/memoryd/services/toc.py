@@ -118,6 +118,25 @@ class Contents:
             [recorded for _, recorded in islice(later, counts[1])],
         )
 
+    def grip(self, grip_id: str) -> Grip:
+        """One grip. Raises NotFound."""
+        return self._nodes.grip(grip_id)
+
+    def grips_on(self, recorded: Recorded) -> list[str]:
+        """The ids of the grips whose evidence an event is part of; often there are none."""
+        stats = self._log.session(recorded.event.session_id)
+        key = _key(recorded)
+        extent = self._nodes.extent_at(stats.number, key) if stats else None
+        node = self._nodes.find(extent.node_id) if extent and key <= extent.last else None
+        found = []
+        for grip_id in unique_grips(node) if node else ():
+            grip = self._nodes.grip(grip_id)
+            ends = (self._log.get(i) for i in (grip.first_event_id, grip.last_event_id))
+            first, last = map(_key, ends)
+            if first <= key <= last:
+                found.append(grip_id)
+        return found
+
     def search_node(self, node_id: str, question: Question) -> tuple[Node, list[Match]]:
         """Where in a node the words of a question occur, best first. Raises NotFound."""
         limit = _checked(question)
@@ -191,6 +210,11 @@ def _while(alive: Alive, nodes: Iterator[Node]) -> Iterator[Node]:
         if number % _ASK_EVERY == 0 and not alive():
             raise Cancelled("the caller has gone")
         yield node
+
+
+def unique_grips(node: Node) -> Iterator[str]:
+    """The ids of the grips of a node, each once."""
+    yield from dict.fromkeys(g for bullet in node.bullets for g in bullet.grip_ids)
 
 
 def node_tokens(node: Node) -> int:
