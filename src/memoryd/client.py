@@ -305,6 +305,14 @@ class Client(TocCalls, NoteCalls):
             left = None if left is None else left - len(answer.sessions)
             yield from map(plain, answer.sessions)
 
+    def context(self, **fields: Any) -> dict[str, Any]:
+        """The block that an agent should be given, or was given, by the fields of GetContext."""
+        try:
+            request = self._pb.GetContextRequest(**fields)
+        except (ValueError, TypeError) as error:
+            raise Refused(f"the request cannot be sent: {error}") from None
+        return plain(self._call("GetContext", request))
+
     def agents(self) -> list[dict[str, Any]]:
         """The agents in the log, most recently active first."""
         answer = self._call("ListAgents", self._pb.ListAgentsRequest())

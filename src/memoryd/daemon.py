@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from memoryd.domain.redact import Redactor
     from memoryd.rpc.notes import NoteServicer
     from memoryd.rpc.server import Health
+    from memoryd.services.note_query import NoteQuery
     from memoryd.services.status import ErrorBook
     from memoryd.storage.committer import Committer
     from memoryd.storage.store import Store
@@ -161,6 +162,8 @@ class Daemon:
         from memoryd.rpc.interceptors import Guard
         from memoryd.rpc.server import Health, build
         from memoryd.rpc.servicers import Identity, MemoryServicer, Services
+        from memoryd.services.context import ContextBlocks, Hits, Since
+        from memoryd.services.context_notes import NoteSections
         from memoryd.services.drain import Drain
         from memoryd.services.indexer import Indexer
         from memoryd.services.ingest import Ingest
@@ -182,16 +185,25 @@ class Daemon:
         deriving = scheduler.start(stack, settings, store, committer, errors, clock_ms)
         derived = writing.Derived(store, deriving.pump, deriving.calendar, deriving.summarizer)
         written = writing.start(stack, settings, model, derived, errors, clock_ms)
+        contents = Contents(store.nodes, store.log, deriving.calendar)
+        search = Search(store.log, indexer, clock_ms)
+        note_query, notes = _notes(stack, settings, store, committer, redactor)
+        gatherers = (
+            NoteSections(note_query, lambda time_ms: local_time(time_ms)[0]),
+            Since(contents, deriving.calendar),
+            Hits(search, contents, deriving.calendar),
+        )
         services = Services(
             ingest=ingest,
             query=Query(store.log, committer),
-            contents=Contents(store.nodes, store.log, deriving.calendar),
+            contents=contents,
             pump=deriving.pump,
             jobs=deriving.jobs,
             scheduler_running=deriving.running,
             writing=written,
-            search=Search(store.log, indexer, clock_ms),
+            search=search,
             indexer=indexer,
+            context=ContextBlocks(gatherers, store.injections, clock_ms, errors.add),
             figures=lambda: figures(store, committer, clock_ms()),
             errors=errors,
             clock_ms=clock_ms,
@@ -215,7 +227,6 @@ class Daemon:
         )
         health = Health(server)
         committer.on_fault = lambda fault: _on_fault(fault, health, errors)
-        notes = _notes(stack, settings, store, committer, redactor)
         server.add(MemoryServicer(services, identity), notes)
         indexer.start()
         stack.callback(indexer.stop)
@@ -315,7 +326,7 @@ def _notes(
     store: "Store",
     committer: "Committer",
     redactor: "Redactor",
-) -> "NoteServicer":
+) -> "tuple[NoteQuery, NoteServicer]":
     """Wire the notes: the project's own store, and the one that all projects share."""
     from memoryd.rpc.notes import NoteServicer
     from memoryd.services.note_query import NoteQuery
@@ -328,7 +339,8 @@ def _notes(
     stack.callback(shared.close)
     own = "" if settings.unified else settings.project
     stores = Stores(ProjectNotes(store, committer), shared, own)
-    return NoteServicer(Notes(stores, clock_ms, local_time, redactor), NoteQuery(stores))
+    query = NoteQuery(stores)
+    return query, NoteServicer(Notes(stores, clock_ms, local_time, redactor), query)
 
 
 def local_time(time_ms: int) -> tuple[str, str]:

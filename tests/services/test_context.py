@@ -22,17 +22,17 @@ class Fixed:
     """A gatherer that always says the same, or fails."""
 
     def __init__(self, name: str, *texts: str) -> None:
-        self.name = name
+        self.names = (name,)
         self._texts = texts
         self.asked: list[Ask] = []
 
-    def gather(self, ask: Ask) -> Section | None:
+    def gather(self, ask: Ask) -> list[Section]:
         """A section of the texts."""
         self.asked.append(ask)
         if not self._texts:
             raise StoreDamaged("the disk is gone")
         items = tuple(Item(f"id-{text}", text) for text in self._texts)
-        return Section(self.name, self.name, items)
+        return [Section(self.names[0], self.names[0], items)]
 
 
 class Room(NamedTuple):

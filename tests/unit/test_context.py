@@ -36,7 +36,7 @@ BETWEEN = (
 @st.composite
 def tags(draw: st.DrawFn) -> str:
     """Something that a model might take for a tag of the fence."""
-    bracket = draw(st.sampled_from((*BRACKETS, "&lt;", "&#60;", "\\u003c", "%3C")))
+    bracket: str = draw(st.sampled_from((*BRACKETS, "&lt;", "&#60;", "\\u003c", "%3C")))
     slash = draw(st.sampled_from(("", "/", "\u2215", "\uff0f", "//", "!--", "\\/")))
     name = draw(st.sampled_from((harness.FENCE, "memoryd_context", "memoryd context", "MEMORYD")))
     how = draw(st.integers(0, 6))
@@ -52,7 +52,9 @@ def tags(draw: st.DrawFn) -> str:
     name = names[how]
     gap = st.sampled_from(BETWEEN)
     name = "".join(c + draw(gap) if draw(st.integers(0, 5)) == 0 else c for c in name)
-    return bracket + draw(gap) + slash + draw(gap) + name + draw(st.sampled_from((">", " >", "")))
+    end: str = draw(st.sampled_from((">", " >", "")))
+    between: list[str] = [draw(gap), draw(gap)]
+    return bracket + between[0] + slash + between[1] + name + end
 
 
 texts = st.lists(st.one_of(st.text(max_size=60), tags()), max_size=6).map("".join)

@@ -235,6 +235,34 @@ INDEX_STATE_FAILED: IndexState.ValueType  # 4
 """Something stands in the way; it is tried again. GetIndexStatus says what."""
 Global___IndexState: _TypeAlias = IndexState  # noqa: Y015
 
+class _ContextState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ContextStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ContextState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    CONTEXT_STATE_UNSPECIFIED: _ContextState.ValueType  # 0
+    CONTEXT_STATE_WHOLE: _ContextState.ValueType  # 1
+    CONTEXT_STATE_CUT: _ContextState.ValueType  # 2
+    """Cut at a line, because the budget was at its end."""
+    CONTEXT_STATE_OMITTED: _ContextState.ValueType  # 3
+    """Left out, because the budget was at its end. The block names it."""
+    CONTEXT_STATE_UNAVAILABLE: _ContextState.ValueType  # 4
+    """Its source could not be read."""
+
+class ContextState(_ContextState, metaclass=_ContextStateEnumTypeWrapper):
+    """What became of a section."""
+
+CONTEXT_STATE_UNSPECIFIED: ContextState.ValueType  # 0
+CONTEXT_STATE_WHOLE: ContextState.ValueType  # 1
+CONTEXT_STATE_CUT: ContextState.ValueType  # 2
+"""Cut at a line, because the budget was at its end."""
+CONTEXT_STATE_OMITTED: ContextState.ValueType  # 3
+"""Left out, because the budget was at its end. The block names it."""
+CONTEXT_STATE_UNAVAILABLE: ContextState.ValueType  # 4
+"""Its source could not be read."""
+Global___ContextState: _TypeAlias = ContextState  # noqa: Y015
+
 @_typing.final
 class Event(_message.Message):
     """One thing that happened in a conversation. Never changes once written."""
@@ -2612,3 +2640,141 @@ class RebuildIndexResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RebuildIndexResponse: _TypeAlias = RebuildIndexResponse  # noqa: Y015
+
+@_typing.final
+class GetContextRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    QUERY_FIELD_NUMBER: _builtins.int
+    BUDGET_BYTES_FIELD_NUMBER: _builtins.int
+    BUDGET_TOKENS_FIELD_NUMBER: _builtins.int
+    INJECT_FIELD_NUMBER: _builtins.int
+    AS_OF_SESSION_FIELD_NUMBER: _builtins.int
+    AS_OF_NUMBER_FIELD_NUMBER: _builtins.int
+    PROJECT_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session that the block is for. Its own words and the session notes of
+    others are left out.
+    """
+    agent: _builtins.str
+    """The agent, such as claude-code. It is told what happened since it was last
+    given a block; without an agent, what happened in the last seven days.
+    """
+    query: _builtins.str
+    """Words to look for. None are looked for if it is empty."""
+    budget_bytes: _builtins.int
+    """How long the block may be, as bytes of UTF-8, or as tokens of three bytes
+    each. The smaller holds if both are given. 8192 bytes if neither is, and
+    never more than 32768.
+    """
+    budget_tokens: _builtins.int
+    inject: _builtins.bool
+    """The caller gives the block to the session: keep it, and let the agent count
+    as having looked. Needs session_id.
+    """
+    as_of_session: _builtins.str
+    """Give again what this session was given; everything above is passed over."""
+    as_of_number: _builtins.int
+    """Which of its blocks, counted from 1. 0 stands for the last."""
+    project: _builtins.str
+    """In a store that several projects share: the project whose notes count."""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        agent: _builtins.str = ...,
+        query: _builtins.str = ...,
+        budget_bytes: _builtins.int = ...,
+        budget_tokens: _builtins.int = ...,
+        inject: _builtins.bool = ...,
+        as_of_session: _builtins.str = ...,
+        as_of_number: _builtins.int = ...,
+        project: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "as_of_number", b"as_of_number", "as_of_session", b"as_of_session", "budget_bytes", b"budget_bytes", "budget_tokens", b"budget_tokens", "inject", b"inject", "project", b"project", "query", b"query", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetContextRequest: _TypeAlias = GetContextRequest  # noqa: Y015
+
+@_typing.final
+class ContextSection(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    INCLUDED_FIELD_NUMBER: _builtins.int
+    LEFT_OUT_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """scratchpad, notes, daily, since or hits."""
+    state: Global___ContextState.ValueType
+    @_builtins.property
+    def included(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What is in the block, and what is not: names of notes, ids of nodes, ids of
+        grips and events with commas between them.
+        """
+
+    @_builtins.property
+    def left_out(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        state: Global___ContextState.ValueType = ...,
+        included: _abc.Iterable[_builtins.str] | None = ...,
+        left_out: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["included", b"included", "left_out", b"left_out", "name", b"name", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ContextSection: _TypeAlias = ContextSection  # noqa: Y015
+
+@_typing.final
+class GetContextResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    SECTIONS_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    BUDGET_BYTES_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    TIMESTAMP_MS_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """The block with its fence, or empty."""
+    bytes: _builtins.int
+    """The length of the block in bytes, and what it was allowed."""
+    budget_bytes: _builtins.int
+    number: _builtins.int
+    """Under which number of its session the block is kept. 0 if it is not."""
+    timestamp_ms: _builtins.int
+    """When the block was made."""
+    @_builtins.property
+    def sections(self) -> _containers.RepeatedCompositeFieldContainer[Global___ContextSection]:
+        """In the order of priority, those that are unavailable last. Sections that
+        have nothing to say are not here.
+        """
+
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        sections: _abc.Iterable[Global___ContextSection] | None = ...,
+        bytes: _builtins.int = ...,
+        budget_bytes: _builtins.int = ...,
+        number: _builtins.int = ...,
+        timestamp_ms: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_bytes", b"budget_bytes", "bytes", b"bytes", "number", b"number", "sections", b"sections", "text", b"text", "timestamp_ms", b"timestamp_ms"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetContextResponse: _TypeAlias = GetContextResponse  # noqa: Y015

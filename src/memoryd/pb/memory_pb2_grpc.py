@@ -164,6 +164,11 @@ class MemoryServiceStub:
                 request_serializer=memoryd_dot_pb_dot_memory__pb2.RebuildIndexRequest.SerializeToString,
                 response_deserializer=memoryd_dot_pb_dot_memory__pb2.RebuildIndexResponse.FromString,
                 _registered_method=True)
+        self.GetContext = channel.unary_unary(
+                '/memory.MemoryService/GetContext',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.GetContextRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.GetContextResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryServiceServicer:
@@ -374,6 +379,19 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetContext(self, request, context):
+        """What an agent should know, as one block that is ready to inject: open
+        items, pinned and core notes, daily logs, what happened since this agent
+        last looked, and what was said about a query. Empty if there is nothing
+        to say. With as_of_session: a block as it was given, byte for byte;
+        NOT_FOUND if that session was given none.
+
+        Writes nothing unless inject is set.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -506,6 +524,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.RebuildIndex,
                     request_deserializer=memoryd_dot_pb_dot_memory__pb2.RebuildIndexRequest.FromString,
                     response_serializer=memoryd_dot_pb_dot_memory__pb2.RebuildIndexResponse.SerializeToString,
+            ),
+            'GetContext': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetContext,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.GetContextRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.GetContextResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1210,6 +1233,33 @@ class MemoryService:
             '/memory.MemoryService/RebuildIndex',
             memoryd_dot_pb_dot_memory__pb2.RebuildIndexRequest.SerializeToString,
             memoryd_dot_pb_dot_memory__pb2.RebuildIndexResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetContext(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/GetContext',
+            memoryd_dot_pb_dot_memory__pb2.GetContextRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.GetContextResponse.FromString,
             options,
             channel_credentials,
             insecure,

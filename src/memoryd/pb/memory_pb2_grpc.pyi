@@ -132,6 +132,15 @@ class MemoryServiceStub:
     is done. The old index answers meanwhile. Ending the call does not end the
     work.
     """
+    GetContext: _grpc.UnaryUnaryMultiCallable[_memory_pb2.GetContextRequest, _memory_pb2.GetContextResponse]
+    """What an agent should know, as one block that is ready to inject: open
+    items, pinned and core notes, daily logs, what happened since this agent
+    last looked, and what was said about a query. Empty if there is nothing
+    to say. With as_of_session: a block as it was given, byte for byte;
+    NOT_FOUND if that session was given none.
+
+    Writes nothing unless inject is set.
+    """
 
 @_typing.type_check_only
 class MemoryServiceAsyncStub(MemoryServiceStub):
@@ -222,6 +231,15 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """Makes the search index anew from the log, and tells how far it is until it
     is done. The old index answers meanwhile. Ending the call does not end the
     work.
+    """
+    GetContext: _aio.UnaryUnaryMultiCallable[_memory_pb2.GetContextRequest, _memory_pb2.GetContextResponse]  # type: ignore[assignment]
+    """What an agent should know, as one block that is ready to inject: open
+    items, pinned and core notes, daily logs, what happened since this agent
+    last looked, and what was said about a query. Empty if there is nothing
+    to say. With as_of_session: a block as it was given, byte for byte;
+    NOT_FOUND if that session was given none.
+
+    Writes nothing unless inject is set.
     """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -466,6 +484,21 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         """Makes the search index anew from the log, and tells how far it is until it
         is done. The old index answers meanwhile. Ending the call does not end the
         work.
+        """
+
+    @_abc_1.abstractmethod
+    def GetContext(
+        self,
+        request: _memory_pb2.GetContextRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.GetContextResponse, _abc.Awaitable[_memory_pb2.GetContextResponse]]:
+        """What an agent should know, as one block that is ready to inject: open
+        items, pinned and core notes, daily logs, what happened since this agent
+        last looked, and what was said about a query. Empty if there is nothing
+        to say. With as_of_session: a block as it was given, byte for byte;
+        NOT_FOUND if that session was given none.
+
+        Writes nothing unless inject is set.
         """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

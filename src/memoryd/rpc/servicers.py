@@ -9,8 +9,10 @@ from memoryd.pb import memory_pb2 as pb
 from memoryd.pb import memory_pb2_grpc as pb_grpc
 from memoryd.rpc import convert, finding
 from memoryd.rpc.contents import ContentsServicer
+from memoryd.rpc.context import ContextServicer
 from memoryd.rpc.costs import CostsServicer
 from memoryd.rpc.work import WorkServicer
+from memoryd.services.context import ContextBlocks
 from memoryd.services.costs import Writing
 from memoryd.services.indexer import Indexer
 from memoryd.services.ingest import Ingest
@@ -48,6 +50,7 @@ class Services(NamedTuple):
     writing: Writing
     search: Search
     indexer: Indexer
+    context: ContextBlocks
     figures: Callable[[], Figures]
     errors: ErrorBook
     clock_ms: Callable[[], int]
@@ -55,11 +58,14 @@ class Services(NamedTuple):
     stopping: Callable[[], bool]
 
 
-class MemoryServicer(ContentsServicer, WorkServicer, CostsServicer, pb_grpc.MemoryServiceServicer):
+class MemoryServicer(
+    ContentsServicer, ContextServicer, WorkServicer, CostsServicer, pb_grpc.MemoryServiceServicer
+):
     """The service. Errors go up to the interceptor, which answers them."""
 
     def __init__(self, services: Services, identity: Identity) -> None:
         ContentsServicer.__init__(self, services.contents)
+        ContextServicer.__init__(self, services.context)
         WorkServicer.__init__(
             self, services.pump, services.jobs, services.scheduler_running, services.stopping
         )

@@ -1,6 +1,6 @@
 """Gathers what an agent should know into one block, and keeps what was given. Reads, but for that.
 
-A gatherer makes one section out of one source; one that fails costs its section, not the block.
+A gatherer makes sections out of one source; one that fails costs those, not the block.
 The service writes only when the caller says that it injects what it gets.
 """
 
@@ -36,12 +36,14 @@ class Ask(NamedTuple):
 
 
 class Gatherer(Protocol):
-    """Makes one section; None if it has nothing to say."""
+    """Makes sections of some names; none of those that have nothing to say."""
 
-    name: str
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Which sections it makes."""
 
-    def gather(self, ask: Ask) -> Section | None:
-        """The section for a question. Raises MemorydError."""
+    def gather(self, ask: Ask) -> list[Section]:
+        """The sections for a question. Raises MemorydError."""
 
 
 class Given(NamedTuple):
@@ -62,7 +64,7 @@ class ContextBlocks:
         gatherers: Sequence[Gatherer],
         injections: Injections,
         clock_ms: Callable[[], int],
-        note: Callable[[str, str], None],
+        note: Callable[[str, str], object],
     ) -> None:
         """``note`` takes the name of an operation and what went wrong in it."""
         self._gatherers = gatherers
@@ -106,34 +108,32 @@ class ContextBlocks:
         failed: list[Told] = []
         for gatherer in self._gatherers:
             try:
-                section = gatherer.gather(ask)
+                sections += gatherer.gather(ask)
             except MemorydError as error:
                 self._note("context", str(error))
-                failed.append(Told(gatherer.name, context.UNAVAILABLE, (), ()))
-                continue
-            if section is not None:
-                sections.append(section)
+                failed += [Told(name, context.UNAVAILABLE, (), ()) for name in gatherer.names]
         return sections, tuple(failed)
 
 
 class Since:
     """What happened since an agent last looked, newest first, without its own session."""
 
-    name = context.SINCE
+    names = (context.SINCE,)
 
     def __init__(self, contents: Contents, calendar: Calendar) -> None:
         self._contents = contents
         self._calendar = calendar
 
-    def gather(self, ask: Ask) -> Section | None:
+    def gather(self, ask: Ask) -> list[Section]:
         """Nodes of the finest level that fits, with their bullets and grips."""
         line = self._contents.timeline(ask.since_ms, ask.now_ms, _SINCE_TOKENS, 0)
         own = {ask.session_id}
         nodes = [n for n in reversed(line.nodes) if not own.issuperset(n.session_ids)]
         if not nodes:
-            return None
+            return []
         day = self._calendar.wall(ask.since_ms).strftime("%d %B %Y")
-        return Section(self.name, f"What happened since {day}", tuple(map(self._item, nodes)))
+        items = tuple(map(self._item, nodes))
+        return [Section(context.SINCE, f"What happened since {day}", items)]
 
     def _item(self, node: Node) -> Item:
         form = _LEVELS.get(node.level)
@@ -156,23 +156,23 @@ class Since:
 class Hits:
     """What was said about the query, best first, with the grips that stand on it."""
 
-    name = context.HITS
+    names = (context.HITS,)
 
     def __init__(self, search: Search, contents: Contents, calendar: Calendar) -> None:
         self._search = search
         self._contents = contents
         self._calendar = calendar
 
-    def gather(self, ask: Ask) -> Section | None:
+    def gather(self, ask: Ask) -> list[Section]:
         """Turns of other sessions that answer the query."""
         if not ask.query.strip():
-            return None
+            return []
         query = SearchQuery(ask.query, limit=2 * _HITS, now_ms=ask.now_ms, project=ask.project)
         hits = self._search.teleport(query).hits
         others = [h for h in hits if h.recorded and h.head.session != (ask.session_id or None)]
         items = tuple(map(self._item, others[:_HITS]))
         words = " ".join(ask.query.split())[:80]
-        return Section(self.name, f"Found for: {words}", items) if items else None
+        return [Section(context.HITS, f"Found for: {words}", items)] if items else []
 
     def _item(self, hit: Hit) -> Item:
         wall = self._calendar.wall(hit.head.time_ms)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from memoryd.domain.errors import NotFound
-from memoryd.domain.note import KINDS, SCOPES, Revision, check_word
+from memoryd.domain.note import KINDS, SCOPES, Note, Revision, check_word
 from memoryd.services.note_stores import Address, Stores
 from memoryd.services.paging import PAGE_DEFAULT, PAGE_LIMIT, bounded, make_token, read_token
 from memoryd.services.query import BYTES_DEFAULT
@@ -83,6 +83,15 @@ class NoteQuery:
             found.append(whole)
             last = key
         return found, ""
+
+    def heads(self, wanted: Filter) -> Iterator[Revision]:
+        """Every note that is wanted, without its content."""
+        for _, head in self._scan(self._checked(wanted), b""):
+            yield head
+
+    def whole(self, head: Revision) -> Note:
+        """The note of a head, with its content."""
+        return self._stores.of(head.note.place).book.whole(head).note
 
     def count(self, wanted: Filter) -> int:
         """How many notes there are."""

@@ -18,6 +18,7 @@ from memoryd.edges.cli.output import Output, common, warn
 _COMMANDS: Final = {
     "agents": "sessions",
     "config": "config",
+    "context": "context",
     "coverage": "coverage",
     "daily": "pads",
     "edit": "pads",
