@@ -31,7 +31,16 @@ _NO_SETTINGS = frozenset({"MEMORYD_ADDRESS", "MEMORYD_HOOK", "MEMORYD_FAILPOINT"
 _FILE_LIMIT = 64 * 1024
 _MAX_PORT = 65535
 _NOT_FROM_PROJECT = frozenset(
-    {"data_dir", "runtime_dir", "listen", "token", "unified", "hook.transport", "redact.rules"}
+    {
+        "data_dir",
+        "runtime_dir",
+        "listen",
+        "token",
+        "unified",
+        "hook.transport",
+        "hook.inject",
+        "redact.rules",
+    }
 )
 _GROUPS_NOT_FROM_PROJECT = ("model.",)
 MODEL_LEVELS = ("segment", "day", "week", "month", "year")
@@ -64,6 +73,7 @@ class Settings:
     log_format: str
     log_level: str
     hook_transport: str
+    hook_inject: str
     redact_rules: str
     timezone: str
     segment_gap_minutes: float
@@ -231,6 +241,7 @@ _KEYS: Mapping[str, _Key] = {
     "log_format": _one_of("text", "json"),
     "log_level": _one_of("info", "debug", "warning", "error"),
     "hook.transport": _one_of("spool", "rpc"),
+    "hook.inject": _one_of("session", "prompt", "off"),
     "redact.rules": _FILE,
     "timezone": _Key(str, "", _ZONE, _is_zone),
     "segment.gap_minutes": _between(float, 30.0, 1, 1440),

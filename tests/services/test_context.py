@@ -113,6 +113,15 @@ def test_an_agent_is_told_only_what_is_new_to_it(room: Room) -> None:
     assert blocks.make(ASK._replace(session_id="third"), 0, 0, inject=False).text == ""
 
 
+def test_a_block_can_be_asked_for_in_part(room: Room) -> None:
+    """Only the sections that are named are made."""
+    notes = Fixed(context.NOTES, "kept")
+    blocks = room.blocks(notes, room.since())
+    given = blocks.make(ASK._replace(only=(context.SINCE,)), 0, 0, inject=False)
+    assert [told.name for told in given.sections] == [context.SINCE]
+    assert notes.asked == []
+
+
 def test_a_first_look_reaches_back_a_week(room: Room) -> None:
     """An agent that has never looked is told of the last seven days."""
     fixed = Fixed(context.NOTES, "x")
@@ -156,7 +165,13 @@ def test_a_source_that_fails_costs_its_section_alone(room: Room) -> None:
 def test_bad_questions_are_refused(room: Room) -> None:
     """An injection without a session, and what breaks a limit, changes nothing."""
     blocks = room.blocks(Fixed(context.NOTES, "x"))
-    for ask, size in ((Ask(), 0), (Ask("s\n"), 0), (Ask("s", query="x" * 10_001), 0), (ASK, -1)):
+    for ask, size in (
+        (Ask(), 0),
+        (Ask("s\n"), 0),
+        (Ask("s", query="x" * 10_001), 0),
+        (Ask("s", only=("all",)), 0),
+        (ASK, -1),
+    ):
         with pytest.raises(InvalidInput):
             blocks.make(ask, size, 0, inject=True)
     assert room.rig.store.injections.count("s") == 0

@@ -78,6 +78,7 @@ def test_defaults_stand_when_nothing_is_set(home: Path) -> None:
         log_format="text",
         log_level="info",
         hook_transport="spool",
+        hook_inject="session",
         redact_rules="",
         timezone="",
         segment_gap_minutes=30.0,
@@ -287,6 +288,7 @@ def test_a_clients_variable_is_no_setting(home: Path) -> None:
         "token = false",
         "unified = true",
         "hook.transport = 'rpc'",
+        "hook.inject = 'off'",
     ],
 )
 def test_a_repository_cannot_move_data_or_open_doors(home: Path, line: str) -> None:

@@ -2654,6 +2654,7 @@ class GetContextRequest(_message.Message):
     AS_OF_SESSION_FIELD_NUMBER: _builtins.int
     AS_OF_NUMBER_FIELD_NUMBER: _builtins.int
     PROJECT_FIELD_NUMBER: _builtins.int
+    SECTIONS_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session that the block is for. Its own words and the session notes of
     others are left out.
@@ -2680,6 +2681,12 @@ class GetContextRequest(_message.Message):
     """Which of its blocks, counted from 1. 0 stands for the last."""
     project: _builtins.str
     """In a store that several projects share: the project whose notes count."""
+    @_builtins.property
+    def sections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Only these sections: some of scratchpad, notes, daily, since and hits. All
+        of them if there is none here.
+        """
+
     def __init__(
         self,
         *,
@@ -2692,10 +2699,11 @@ class GetContextRequest(_message.Message):
         as_of_session: _builtins.str = ...,
         as_of_number: _builtins.int = ...,
         project: _builtins.str = ...,
+        sections: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "as_of_number", b"as_of_number", "as_of_session", b"as_of_session", "budget_bytes", b"budget_bytes", "budget_tokens", b"budget_tokens", "inject", b"inject", "project", b"project", "query", b"query", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "as_of_number", b"as_of_number", "as_of_session", b"as_of_session", "budget_bytes", b"budget_bytes", "budget_tokens", b"budget_tokens", "inject", b"inject", "project", b"project", "query", b"query", "sections", b"sections", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

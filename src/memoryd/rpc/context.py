@@ -28,7 +28,13 @@ class ContextServicer:
         if request.as_of_session:
             given = self._blocks.as_of(request.as_of_session, request.as_of_number)
         else:
-            ask = Ask(request.session_id, request.agent, request.query, request.project)
+            ask = Ask(
+                request.session_id,
+                request.agent,
+                request.query,
+                request.project,
+                tuple(request.sections),
+            )
             given = self._blocks.make(
                 ask, request.budget_bytes, request.budget_tokens, inject=request.inject
             )

@@ -31,6 +31,7 @@ class Ask(NamedTuple):
     agent: str = ""
     query: str = ""
     project: str = ""
+    only: tuple[str, ...] = ()  # names of sections; all if there is none
     now_ms: int = 0
     since_ms: int = 0
 
@@ -106,9 +107,12 @@ class ContextBlocks:
         """The sections, and those that could not be had."""
         sections: list[Section] = []
         failed: list[Told] = []
+        wanted = set(ask.only or context.PRIORITY)
         for gatherer in self._gatherers:
+            if wanted.isdisjoint(gatherer.names):
+                continue
             try:
-                sections += gatherer.gather(ask)
+                sections += [s for s in gatherer.gather(ask) if s.name in wanted]
             except MemorydError as error:
                 self._note("context", str(error))
                 failed += [Told(name, context.UNAVAILABLE, (), ()) for name in gatherer.names]
@@ -128,7 +132,8 @@ class Since:
         """Nodes of the finest level that fits, with their bullets and grips."""
         line = self._contents.timeline(ask.since_ms, ask.now_ms, _SINCE_TOKENS, 0)
         own = {ask.session_id}
-        nodes = [n for n in reversed(line.nodes) if not own.issuperset(n.session_ids)]
+        told = (n for n in reversed(line.nodes) if n.title or n.bullets)
+        nodes = [n for n in told if not own.issuperset(n.session_ids)]
         if not nodes:
             return []
         day = self._calendar.wall(ask.since_ms).strftime("%d %B %Y")
@@ -189,6 +194,10 @@ def _check(ask: Ask, *, inject: bool) -> None:
         ("project", ask.project),
     ):
         check_id(name, value)
+    for name in ask.only:
+        if name not in context.PRIORITY:
+            known = ", ".join(context.PRIORITY)
+            raise InvalidInput(f"section {name[:80]!r} is not known: take some of {known}")
     if len(ask.query) > _QUERY_LIMIT:
         raise InvalidInput(f"query is longer than {_QUERY_LIMIT:,} characters")
     if inject and not ask.session_id:

@@ -28,9 +28,24 @@ USAGE = (
     "leaves it for the daemon of the working directory's project. MEMORYD_HOOK=off turns it off.\n"
 )
 READ_LIMIT = 64 * 1024 * 1024
+# events at which an agent takes a context block: when a session begins, and with a prompt
+STARTS = {
+    "claude-code": "SessionStart",
+    "codex": "SessionStart",
+    "gemini": "SessionStart",
+    "copilot": "sessionStart",
+    "cursor": "sessionStart",
+}
+PROMPTS = {
+    "claude-code": "UserPromptSubmit",
+    "codex": "UserPromptSubmit",
+    "gemini": "BeforeAgent",
+}
 
 _ALARM_SECONDS = 10
 _CHUNK = 1024 * 1024
+_HEAD = 8 * 1024  # bytes in which a payload names its event
+_BLOCK_SECONDS = 1.0  # for gRPC to load and the daemon to answer, together
 
 
 class Problem(Exception):
@@ -40,7 +55,7 @@ class Problem(Exception):
 def main() -> None:
     """Run, and end the process with 0 whatever happens."""
     began_ns = time.time_ns()
-    words = ["", ""]
+    words = ["", "", ""]  # agent, event, and what is still to be printed
     try:
         os.umask(0o077)
         _signal.signal(_signal.SIGINT, _signal.SIG_IGN)  # meant for the agent; this ends at once
@@ -49,30 +64,36 @@ def main() -> None:
         _run(sys.argv[1:], began_ns, words)
     except BaseException as error:  # noqa: BLE001 - an agent must never see this fail
         _note(words, error)
+    _answer(words)
     os._exit(0)  # nothing is buffered, and taking the interpreter down costs as much as the rest
 
 
 def _run(arguments: list[str], began_ns: int, words: list[str]) -> None:
-    """``words`` receives agent and event, for the log."""
+    """``words`` receives agent and event, for the log, and the answer until it is printed."""
     if not arguments or arguments[0] in {"-h", "--help"}:
         os.write(1, USAGE.encode())
         return
     agent, event, payload = _parse(arguments)
-    words[:] = agent, event
+    words[:2] = agent, event
     if agent not in ANSWERS:
         raise Problem(f"agent {agent[:40]!r} is not known: take one of {', '.join(ANSWERS)}")
-    _answer(ANSWERS[agent], words)
+    words[2] = ANSWERS[agent].decode()
+    if agent not in STARTS:
+        _answer(words)
     if payload is None:
         if os.isatty(0):  # a person is trying it out
             os.write(2, USAGE.encode())
             return
         payload = _stdin()
+    moment = _moment(agent, event, payload)
+    if not moment:
+        _answer(words)
     if os.environ.get("MEMORYD_HOOK", "").lower() in {"off", "0", "no", "false"}:
         return
     if not payload.strip():
         raise Problem("the payload is empty")
     _signal.alarm(_ALARM_SECONDS + len(payload) // _CHUNK)  # what is long takes longer
-    _keep(agent, event, payload, began_ns, words)
+    _keep(agent, event, payload, began_ns, words, moment)
 
 
 def _parse(arguments: list[str]) -> tuple[str, str, bytes | None]:
@@ -91,13 +112,24 @@ def _parse(arguments: list[str]) -> tuple[str, str, bytes | None]:
     return agent, event, payload
 
 
-def _answer(answer: bytes, words: list[str]) -> None:
-    """Answer first: what comes after may fail, and must not change what the agent reads."""
-    if answer:
-        try:
-            os.write(1, answer)
-        except OSError as error:
-            _note(words, error)
+def _moment(agent: str, event: str, payload: bytes) -> str:
+    """Whether a payload seems to be a "session" that begins or a "prompt"; "" if neither."""
+    head = payload[:_HEAD]
+    for moment, names in (("session", STARTS), ("prompt", PROMPTS)):
+        name = names.get(agent)
+        if name and (event == name or (not event and b'"%s"' % name.encode() in head)):
+            return moment
+    return ""
+
+
+def _answer(words: list[str]) -> None:
+    """Print what is to be printed, once, as soon as nothing that comes after can change it."""
+    answer, words[2] = words[2].encode(), ""
+    try:
+        while answer:
+            answer = answer[os.write(1, answer) :]
+    except OSError as error:
+        _note(words, error)
 
 
 def _stdin() -> bytes:
@@ -116,10 +148,15 @@ def _stdin() -> bytes:
     return b"".join(chunks)
 
 
-def _keep(agent: str, event: str, payload: bytes, began_ns: int, words: list[str]) -> None:
+def _keep(
+    agent: str, event: str, payload: bytes, began_ns: int, words: list[str], moment: str
+) -> None:
     from memoryd.edges.hooks import place
 
     where = place.find()
+    if moment != "session" and where.inject != "prompt":
+        moment = ""
+        _answer(words)
     for problem in where.problems:
         _note(words, Problem(problem))
     payload = _fit(payload, where.rules)
@@ -137,10 +174,24 @@ def _keep(agent: str, event: str, payload: bytes, began_ns: int, words: list[str
         from memoryd.edges.hooks import direct
 
         problem = direct.send(envelope, name, where.cwd)
-        if not problem:
-            return
-        _note(words, Problem(problem))
-    _spool(where.data_dir, name, spool.encode(envelope))
+        if problem:
+            _note(words, Problem(problem))
+    if where.transport != "rpc" or problem:
+        _spool(where.data_dir, name, spool.encode(envelope))
+    if moment and where.inject != "off":
+        _inject(envelope, moment, words)
+
+
+def _inject(envelope: spool.Envelope, moment: str, words: list[str]) -> None:
+    """Ask the daemon for a context block and have it printed; without one, what is usual."""
+    from memoryd.edges.hooks import inject
+
+    _signal.signal(_signal.SIGALRM, lambda _number, _frame: _late(words))
+    _signal.setitimer(_signal.ITIMER_REAL, _BLOCK_SECONDS)
+    answer = inject.answer(envelope, moment)
+    _signal.signal(_signal.SIGALRM, lambda _number, _frame: _give_up(words))
+    _signal.alarm(_ALARM_SECONDS)
+    words[2] = answer or words[2]
 
 
 def _fit(payload: bytes, rules: str) -> bytes:
@@ -171,8 +222,15 @@ def _spool(data_dir: str, name: str, data: bytes) -> None:
         spool.put(directory, name, data)
 
 
+def _late(words: list[str]) -> None:
+    _note(words, Problem(f"no context block: it was not there within {_BLOCK_SECONDS:.0f} s"))
+    _answer(words)
+    os._exit(0)
+
+
 def _give_up(words: list[str]) -> None:
     _note(words, Problem("given up: stdin or the disk does not answer, or the machine is too busy"))
+    _answer(words)
     os._exit(0)
 
 

@@ -15,7 +15,8 @@ CACHE = ".hook"  # no project's id begins with a dot
 _YES = ("true", "yes", "on", "1")
 _NO = ("false", "no", "off", "0")
 _CACHE_LIMIT = 16 * 1024
-_DEFAULTS = ("0", "", "spool", "")  # unified, data_dir, hook.transport, redact.rules
+# unified, data_dir, hook.transport, redact.rules, hook.inject
+_DEFAULTS = ("0", "", "spool", "", "session")
 
 
 class Nowhere(Exception):
@@ -25,7 +26,7 @@ class Nowhere(Exception):
 class Place:
     """Where a payload goes, and what was odd on the way to that answer."""
 
-    __slots__ = ("chosen", "cwd", "data_dir", "problems", "project", "rules", "transport")
+    __slots__ = ("chosen", "cwd", "data_dir", "inject", "problems", "project", "rules", "transport")
 
     def __init__(self) -> None:
         self.cwd = ""
@@ -34,13 +35,14 @@ class Place:
         self.data_dir = ""
         self.transport = "spool"
         self.rules = ""
+        self.inject = "session"
         self.problems: list[str] = []
 
 
 def find() -> Place:
     """Decide for the working directory and the environment of this process. Raises Nowhere."""
     place = Place()
-    said, data_dir, place.transport, rules = _configured(place.problems)
+    said, data_dir, place.transport, rules, place.inject = _configured(place.problems)
     unified = _switch("MEMORYD_UNIFIED", default=said == "1")
     place.cwd = _working_directory()
     _choose_project(place)
@@ -52,6 +54,9 @@ def find() -> Place:
     transport = os.environ.get("MEMORYD_HOOK_TRANSPORT", "")
     if transport in {"rpc", "spool"}:
         place.transport = transport
+    inject = os.environ.get("MEMORYD_HOOK_INJECT", "")
+    if inject in {"session", "prompt", "off"}:
+        place.inject = inject
     place.rules = os.path.expanduser(os.environ.get("MEMORYD_REDACT_RULES", rules))
     return place
 
@@ -84,7 +89,7 @@ def _working_directory() -> str:
         return said if os.path.isabs(said) else ""
 
 
-def _configured(problems: list[str]) -> tuple[str, str, str, str]:
+def _configured(problems: list[str]) -> tuple[str, str, str, str, str]:
     """What the user's file says, in the order of the defaults."""
     path = project.config_file()
     try:
@@ -95,7 +100,7 @@ def _configured(problems: list[str]) -> tuple[str, str, str, str]:
     cache = f"{project.data_home()}/{CACHE}"
     kept = _read(cache).split("\n")
     if kept[0] == mark and len(kept) == 1 + len(_DEFAULTS):
-        return kept[1], kept[2], kept[3], kept[4]
+        return kept[1], kept[2], kept[3], kept[4], kept[5]
     from memoryd.edges.hooks import slow
 
     said = slow.configured(problems) or _DEFAULTS

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _CUTS = (4 * 1024, 64 * 1024, 1024 * 1024)
 
 
-def configured(problems: list[str]) -> tuple[str, str, str, str] | None:
-    """What the user's file says: unified, data_dir, hook.transport, redact.rules.
+def configured(problems: list[str]) -> tuple[str, str, str, str, str] | None:
+    """What the user's file says: unified, data_dir, hook.transport, redact.rules, hook.inject.
 
     None if the file is no good; then ``problems`` says why.
     """
@@ -31,7 +31,8 @@ def configured(problems: list[str]) -> tuple[str, str, str, str] | None:
     source = {value.key: value.source for value in values}
     data_dir = "" if source["data_dir"] == "default" else settings.data_dir
     unified = "1" if settings.unified else "0"
-    return unified, data_dir, settings.hook_transport, settings.redact_rules
+    hook = settings.hook_transport, settings.redact_rules, settings.hook_inject
+    return unified, data_dir, *hook
 
 
 def keep(path: str, text: str) -> None:

@@ -38,6 +38,7 @@ def send(agent: Agent, text: str, start_dir: str) -> str:
             capture_output=True,
             check=False,
             cwd=start_dir,
+            env={**os.environ, "MEMORYD_HOOK_INJECT": "off"},  # no agent looks
             timeout=_COMMAND_LIMIT_S,
         )
     except OSError as error:
