@@ -32,6 +32,7 @@ _COMMANDS: Final = {
     "ingest": "ingest",
     "install": "install",
     "jobs": "jobs",
+    "mcp": "mcp",
     "notes": "notes",
     "rebuild": "jobs",
     "recall": "remember",

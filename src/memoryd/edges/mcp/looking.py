@@ -1,0 +1,200 @@
+"""The tools that look things up. They change nothing.
+
+Each call makes a connection of its own, so that a daemon that comes, goes or is restarted is
+noticed with the next call. A failure is an answer that says what to do.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from itertools import islice
+from typing import Annotated, Any, Final, Literal
+
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from memoryd import client
+from memoryd.config import ConfigError
+from memoryd.edges.cli import times
+from memoryd.edges.cli.output import now_ms
+from memoryd.edges.mcp import items
+from memoryd.edges.mcp.answer import Reply, failed, reply
+
+BUDGET: Final = 1500
+LATER: Final = "Tell the user. What hooks capture meanwhile is kept and not lost."
+_SCANNED: Final = 200  # children of a node that are looked at, at most
+
+Budget = Annotated[
+    int, Field(ge=100, le=20_000, description="About how many tokens the answer may have.")
+]
+Limit = Annotated[int, Field(ge=1, le=50, description="At most so many results.")]
+When = Annotated[
+    str, Field(description="2026-01-31, 2026-01-31T14:30, 3d, yesterday, tuesday, last week, ...")
+]
+Role = Literal["user", "assistant", "system", "tool"]
+Kind = Literal["toc_node", "grip", "event", "note"]
+Level = Literal["", "year", "month", "week", "day", "segment"]
+
+
+def asked(start_dir: str, answer: Callable[["client.Client"], CallToolResult]) -> CallToolResult:
+    """What the daemon of a directory's project answers, or why it does not."""
+    try:
+        with client.connect(start_dir) as connected:
+            return answer(connected)
+    except (client.NotRunning, client.Unavailable) as error:
+        return failed(f"{error}. {LATER}")
+    except (client.ClientError, ConfigError, ValueError) as error:
+        return failed(str(error))
+
+
+def span(since: str, until: str) -> tuple[int, int]:
+    """The first and last moment that two words mean, 0 for an empty one. Raises ValueError."""
+    now = now_ms()
+    first = times.parse_time(since, now) if since else 0
+    last = times.parse_time(until, now, end=True) if until else 0
+    return first, last
+
+
+class Looking:
+    """Tools over the daemon of the project that a directory belongs to."""
+
+    def __init__(self, start_dir: str) -> None:
+        self._start_dir = start_dir
+
+    def search(  # noqa: PLR0913 - one parameter for each filter
+        self,
+        query: Annotated[str, Field(description='Words; "a phrase", -without, begin*.')] = "",
+        *,
+        kinds: list[Kind] = [],  # noqa: B006 - the schema shows it, and nobody changes it
+        roles: list[Role] = [],  # noqa: B006 - the schema shows it, and nobody changes it
+        since: When = "",
+        until: When = "",
+        session: str = "",
+        agent: str = "",
+        limit: Limit = 8,
+        budget: Budget = BUDGET,
+    ) -> Reply:
+        """Find what was said or done earlier in this project, best first, in any session of any agent.
+
+        Start here for a question on one thing. Open a result's id to read on. Without a query but
+        with a session, an agent or a time: what was said there, newest first.
+        """
+
+        def answer(connected: client.Client) -> CallToolResult:
+            first, last = span(since, until)
+            zone = datetime.now().astimezone().utcoffset()
+            which = client.Search(
+                kinds=tuple(kinds),
+                roles=tuple(roles),
+                agent=agent,
+                session_id=session,
+                since_ms=first,
+                until_ms=last,
+                limit=limit,
+                now_ms=now_ms(),
+                utc_offset_minutes=int(zone.total_seconds() // 60) if zone else 0,
+            )
+            found = connected.search(query, which)
+            state = found["index_state"].replace("_", " ")
+            hint = "" if state == "ready" else f"The index is {state}: more may be found later."
+            return reply([items.of_hit(hit) for hit in found["results"]], budget, hint=hint)
+
+        return asked(self._start_dir, answer)
+
+    def timeline(
+        self,
+        since: When = "7d",
+        until: When = "",
+        level: Level = "",
+        limit: Limit = 20,
+        budget: Budget = BUDGET,
+    ) -> Reply:
+        """What happened between two times, oldest first, at the finest level of detail that fits.
+
+        Start here for a question on a period. Open a node's id for the evidence.
+        """
+
+        def answer(connected: client.Client) -> CallToolResult:
+            first, last = span(since, until)
+            words = budget * 2 // 3  # the rest is for ids
+            found = connected.timeline(since_ms=first, until_ms=last, tokens=words, level=level)
+            nodes = [items.of_node(node, bullets=True) for node in found["nodes"]]
+            more = found["truncated"] or len(nodes) > limit
+            hint = "There was more before that: see since and level." if more else ""
+            return reply(nodes[-limit:], budget, hint=hint, newest_last=True)
+
+        return asked(self._start_dir, answer)
+
+    def browse_toc(
+        self,
+        node: Annotated[str, Field(description="Such as toc:month:2026-01; empty: years.")] = "",
+        limit: Limit = 30,
+        budget: Budget = BUDGET,
+    ) -> Reply:
+        """The table of contents right below a node: years, months, weeks, days, segments."""
+
+        def answer(connected: client.Client) -> CallToolResult:
+            below = list(islice(connected.children(node), _SCANNED + 1))
+            hint = f"The first of {len(below)} are left out." if len(below) > limit else ""
+            found = [items.of_node(child) for child in below[-limit:]]
+            return reply(found, budget, hint=hint, newest_last=True)
+
+        return asked(self._start_dir, answer)
+
+    def open(
+        self,
+        id: Annotated[str, Field(description="Of a node (toc:...), a grip or an event.")],  # noqa: A002 - the name that agents know
+        before: Annotated[int, Field(ge=0, le=50, description="Events before a grip.")] = 2,
+        after: Annotated[int, Field(ge=0, le=50, description="Events after a grip.")] = 2,
+        offset: Annotated[int, Field(ge=0, description="Characters of an event to skip.")] = 0,
+        limit: Limit = 20,
+        budget: Budget = BUDGET,
+    ) -> Reply:
+        """Open a node with its evidence and children, a grip in its conversation, or a whole event."""
+
+        def answer(connected: client.Client) -> CallToolResult:
+            found = _opened(connected, id.strip(), (before, after), offset)
+            taken = list(islice(found, limit + 1))
+            hint = "There are more: raise limit." if len(taken) > limit else ""
+            return reply(taken[:limit], budget, hint=hint)
+
+        return asked(self._start_dir, answer)
+
+    def recent_sessions(
+        self,
+        since: When = "",
+        agent: str = "",
+        limit: Limit = 10,
+        budget: Budget = BUDGET,
+    ) -> Reply:
+        """The latest sessions of all agents, newest first, each with what its user asked first.
+
+        Search with a session and no query reads one.
+        """
+
+        def answer(connected: client.Client) -> CallToolResult:
+            first, _ = span(since, "")
+            found = connected.sessions(agent=agent, since_ms=first, limit=limit)
+            return reply([_session(connected, session) for session in found], budget)
+
+        return asked(self._start_dir, answer)
+
+
+def _opened(
+    connected: client.Client, name: str, around: tuple[int, int], offset: int
+) -> Iterator[items.Item]:
+    if name.startswith("toc:"):
+        yield items.of_node(connected.node(name), bullets=True, evidence=True)
+        yield from map(items.of_node, connected.children(name))
+    elif name.startswith("grip:"):
+        yield from items.of_grip(connected.expand(name, before=around[0], after=around[1]))
+    else:
+        event = connected.event(name)
+        yield items.of_event(event, text=event["text"][offset:])
+
+
+def _session(connected: client.Client, session: dict[str, Any]) -> items.Item:
+    """A session with the first words of its user."""
+    which = client.Filter(session_id=session["session_id"], roles=("user",))
+    times_ms = {"since_ms": session["first_event_ms"], "until_ms": session["last_event_ms"]}
+    opening = connected.events_page(which, **times_ms, limit=1).events
+    return items.of_session(session, opening[0] if opening else None)
