@@ -69,6 +69,18 @@ def hook(event: str, **fields: Any) -> list[Event]:
             {"file_path": "/a.py"},
         ),
         (
+            "PostToolUse",
+            {
+                "tool_name": "mcp__plugin_memoryd_memoryd__search",
+                "tool_input": {"query": "cart"},
+                "tool_response": {"items": [{"id": "e1", "text": "Fix the cart"}]},
+            },
+            EventType.TOOL_RESULT,
+            EventRole.TOOL,
+            "mcp__plugin_memoryd_memoryd__search: cart",
+            {"tool_name": "mcp__plugin_memoryd_memoryd__search"},
+        ),
+        (
             "PostToolUseFailure",
             {"tool_name": "Bash", "tool_input": {"command": "x"}, "error": "no x\nat all"},
             EventType.TOOL_RESULT,

@@ -74,3 +74,21 @@ def test_a_million_open_elements_take_no_time() -> None:
     """Elements that are never closed cost one look each."""
     text = "<system-reminder>" * 100_000
     assert harness.words(text).text == text
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("mcp__memoryd__open", True),
+        ("mcp__plugin_memoryd_memoryd__recall", True),
+        ("memoryd.search", True),
+        ("memoryd_timeline", True),
+        ("mcp__memoryd__deploy", False),
+        ("mcp__github__search", False),
+        ("open", False),
+        ("Bash", False),
+    ],
+)
+def test_tools_of_our_own_are_known(name: str, own: object) -> None:
+    """Our server's tools are told from others by server and name, however an agent joins them."""
+    assert harness.is_own_tool(name) is own

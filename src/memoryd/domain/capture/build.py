@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from memoryd.domain import ids
 from memoryd.domain.capture import render
-from memoryd.domain.capture.harness import strip_ours
+from memoryd.domain.capture.harness import is_own_tool, strip_ours
 from memoryd.domain.capture.render import Call
 from memoryd.domain.event import TEXT_LIMIT, Event, EventRole, EventType, checked
 
@@ -100,7 +100,7 @@ def compaction(source: Source, summary: str, event_id: str = "") -> list[Event]:
 
 
 def used(source: Source, call: Call, use: Used, event_id: str = "") -> list[Event]:
-    """One tool call with its result."""
+    """One tool call with its result; of memoryd's own tools the call alone."""
     metadata = {
         "tool_name": call.name,
         "tool_use_id": use.tool_use_id,
@@ -112,7 +112,7 @@ def used(source: Source, call: Call, use: Used, event_id: str = "") -> list[Even
         metadata["error"] = call.error.strip().partition("\n")[0][:200] or "true"
     if use.tool_use_id:
         event_id = tool_event_id(source.agent, source.session_id, use.tool_use_id)
-    text = render.call_text(call)
+    text = render.call_text(call._replace(output=None) if is_own_tool(call.name) else call)
     return said(source, EventType.TOOL_RESULT, text, metadata, event_id=event_id)
 
 

@@ -30,6 +30,11 @@ _ELEMENTS: Final = re.compile(
     r"<(" + "|".join(map(re.escape, _STRIPPED)) + r")(?:\s[^<>]{0,1000})?>"
 )
 _OURS: Final = re.compile(rf"<({FENCE})(?:\s[^<>]{{0,1000}})?>")
+# as agents name the tools of a server: mcp__memoryd__open, mcp__plugin_memoryd_memoryd__open, ...
+_OWN_TOOL: Final = re.compile(
+    r"(?:^|[^A-Za-z0-9])memoryd(?:__|[./:_-])"
+    r"(?:search|timeline|browse_toc|open|recent_sessions|recall|remember|forget_note|context)"
+)
 _QUERY: Final = ("<user_query>", "</user_query>")
 _SHELL: Final = ("<bash-input>", "</bash-input>")
 _REMINDER: Final = ("<system-reminder>", "</system-reminder>")
@@ -81,6 +86,11 @@ class Words(NamedTuple):
 def strip_ours(text: str) -> str:
     """The text without the block that memoryd itself injected."""
     return _without(text, _OURS) if f"<{FENCE}" in text else text
+
+
+def is_own_tool(name: str) -> bool:
+    """Whether a tool is one of memoryd's own, whose answers are in the memory already."""
+    return _OWN_TOOL.search(name) is not None
 
 
 def strip(text: str) -> str:
