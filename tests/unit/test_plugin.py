@@ -51,6 +51,15 @@ def test_its_hooks_are_those_that_install_writes() -> None:
     assert hooks == AGENTS["claude-code"].wanted("memory-hook").document()
 
 
+def test_its_server_is_a_command_of_ours() -> None:
+    """The plugin starts `memory mcp`, found on PATH."""
+    servers = json.loads((PLUGIN / ".mcp.json").read_text())["mcpServers"]
+    (server,) = servers.values()
+    assert server["command"] == "memory"
+    (name,) = server["args"]
+    assert main.get_command(click.Context(main), name) is not None
+
+
 @pytest.mark.parametrize("path", TEXTS, ids=lambda p: p.stem)
 def test_texts_have_a_description(path: Path) -> None:
     """Skill and commands begin with a header that says what they are for."""
