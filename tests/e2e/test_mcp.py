@@ -15,6 +15,7 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 from mcp.types import TextContent
 
+from memoryd.domain.capture.harness import is_own_tool
 from memoryd.domain.segment import tokens
 from tests.faults.driver import House
 from tests.rpc.test_toc import DAY, JOBS, MINUTE, NOON, SAID
@@ -166,6 +167,7 @@ def test_what_is_announced(house: House) -> None:
         assert tools.keys() == READS | WRITES
         for name, tool in tools.items():
             assert tool.description
+            assert is_own_tool(f"mcp__memoryd__{name}")
             assert tool.output_schema
             assert tool.annotations
             assert tool.annotations.read_only_hint is (name in READS)

@@ -31,7 +31,6 @@ When = Annotated[
     str, Field(description="2026-01-31, 2026-01-31T14:30, 3d, yesterday, tuesday, last week, ...")
 ]
 Role = Literal["user", "assistant", "system", "tool"]
-Kind = Literal["toc_node", "grip", "event", "note"]
 Level = Literal["", "year", "month", "week", "day", "segment"]
 
 
@@ -64,7 +63,6 @@ class Looking:
         self,
         query: Annotated[str, Field(description='Words; "a phrase", -without, begin*.')] = "",
         *,
-        kinds: list[Kind] = [],  # noqa: B006 - the schema shows it, and nobody changes it
         roles: list[Role] = [],  # noqa: B006 - the schema shows it, and nobody changes it
         since: When = "",
         until: When = "",
@@ -83,7 +81,6 @@ class Looking:
             first, last = span(since, until)
             zone = datetime.now().astimezone().utcoffset()
             which = client.Search(
-                kinds=tuple(kinds),
                 roles=tuple(roles),
                 agent=agent,
                 session_id=session,
