@@ -149,7 +149,7 @@ def test_a_walk_to_the_evidence(house: House, mode: str) -> None:
         text, opened = await agent.call("open", id=grip)
         assert opened[0]["text"] in SAID[3]
         assert "[e0-3 | assistant_message | " in text
-        assert opened[1]["session"] == "s0"
+        assert opened[0]["session"] == "s0"
         _, found = await agent.call("search", query="refresh token lock", limit=3)
         assert len(found) == 3
         assert {"e0-3", "e1-3", "e2-3"} & {item["id"] for item in found}

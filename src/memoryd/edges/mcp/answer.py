@@ -110,5 +110,5 @@ def _missing(fitted: Fitted) -> str:
     if fitted.left_out:
         parts.append(f"{fitted.left_out} more were left out: raise budget, or ask more narrowly.")
     if fitted.cut:
-        parts.append(f"{fitted.cut} were cut: open one by its id, or raise budget.")
+        parts.append(f"{fitted.cut} were cut: raise budget, or open one alone.")
     return " ".join(parts)

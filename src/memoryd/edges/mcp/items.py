@@ -70,9 +70,14 @@ def of_node(node: Mapping[str, Any], *, bullets: bool = False, evidence: bool = 
 
 
 def of_grip(found: Mapping[str, Any]) -> list[Item]:
-    """A grip, then the conversation around it."""
+    """A grip, then the conversation around it, which is all of its session."""
     grip = found["grip"]
     said = grip["excerpt"]
+    around = (
+        *map(of_event, found["events_before"]),
+        *(of_event(event, text=_around(event["text"], said)) for event in found["excerpt_events"]),
+        *map(of_event, found["events_after"]),
+    )
     first = Item(
         id=grip["grip_id"],
         kind="grip",
@@ -81,12 +86,7 @@ def of_grip(found: Mapping[str, Any]) -> list[Item]:
         session=grip["session_id"],
         text=said,
     )
-    return [
-        first,
-        *(of_event(event) for event in found["events_before"]),
-        *(of_event(event, text=_around(event["text"], said)) for event in found["excerpt_events"]),
-        *(of_event(event) for event in found["events_after"]),
-    ]
+    return [first, *(event._replace(session="") for event in around)]
 
 
 def of_session(session: Mapping[str, Any], opening: Mapping[str, Any] | None) -> Item:

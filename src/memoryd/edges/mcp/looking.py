@@ -41,15 +41,18 @@ def asked(start_dir: str, answer: Callable[["client.Client"], CallToolResult]) -
             return answer(connected)
     except (client.NotRunning, client.Unavailable) as error:
         return failed(f"{error}. {LATER}")
-    except (client.ClientError, ConfigError, ValueError) as error:
+    except (client.ClientError, ConfigError) as error:
         return failed(str(error))
 
 
 def span(since: str, until: str) -> tuple[int, int]:
-    """The first and last moment that two words mean, 0 for an empty one. Raises ValueError."""
+    """The first and last moment that two words mean, 0 for an empty one. Raises Refused."""
     now = now_ms()
-    first = times.parse_time(since, now) if since else 0
-    last = times.parse_time(until, now, end=True) if until else 0
+    try:
+        first = times.parse_time(since, now) if since else 0
+        last = times.parse_time(until, now, end=True) if until else 0
+    except ValueError as error:
+        raise client.Refused(str(error)) from None
     return first, last
 
 

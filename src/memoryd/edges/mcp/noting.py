@@ -48,7 +48,10 @@ class Noting:
         limit: Limit = 5,
         budget: Budget = BUDGET,
     ) -> Reply:
-        """Find notes: what people and agents chose to remember, such as decisions and conventions."""
+        """Find notes: what people and agents chose to remember, such as decisions and conventions.
+
+        The name of a note with limit 1 reads it alone.
+        """
 
         def answer(connected: client.Client) -> CallToolResult:
             mine = owner(connected, self._start_dir)
