@@ -105,8 +105,8 @@ def write(directory: str, **files: str) -> None:
             file.write(text)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(notes(), max_size=6))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(notes(), max_size=6, unique_by=lambda n: (n.scope, n.session_id, n.name)))
 def test_there_and_back_is_byte_identical(made: list[Note]) -> None:
     """Export, import into empty stores, export: the same tree, whatever names and texts."""
     with tempfile.TemporaryDirectory() as base:
