@@ -76,7 +76,10 @@ class Block(NamedTuple):
 
 
 class _Laid(NamedTuple):
-    """A section in lines; ``owners`` has the number of the item that each line belongs to."""
+    """A section in lines, or as much of it as could ever fit.
+
+    ``owners`` has the number of the item that each line belongs to.
+    """
 
     section: Section
     lines: tuple[str, ...]
@@ -136,7 +139,8 @@ def _text(laid: Sequence[_Laid], counts: Sequence[int]) -> str:
         if count:
             lines += ["", f"## {_one_line(part.section.title)}", *part.lines[:count]]
             if count < len(part.lines):
-                lines.append(f"[cut: {count} of {len(part.lines)} lines]")
+                entries = f"{part.owners[count - 1] + 1} of {len(part.section.items)}"
+                lines.append(f"[cut here: {entries} entries are shown, the last one in part]")
     missing = [_one_line(p.section.title) for p, n in zip(laid, counts, strict=True) if not n]
     if missing:
         lines += ["", f"[left out for lack of space: {'; '.join(missing)}]"]
@@ -146,8 +150,12 @@ def _text(laid: Sequence[_Laid], counts: Sequence[int]) -> str:
 def _lay(section: Section) -> _Laid:
     lines: list[str] = []
     owners: list[int] = []
+    size = 0
     for number, item in enumerate(section.items):
+        if size > BUDGET_LIMIT:
+            break
         made = _item(item)
+        size += sum(map(len, made))
         lines += made
         owners += [number] * len(made)
     return _Laid(section, tuple(lines), tuple(owners))

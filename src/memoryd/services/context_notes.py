@@ -63,8 +63,18 @@ class NoteSections:
         return self._items(sorted(wanted, key=lambda h: h.note.name, reverse=True))
 
     def _items(self, heads: list[Revision]) -> tuple[Item, ...]:
-        notes = (self._notes.whole(head) for head in heads[:_MOST])
-        return tuple(Item(note.name, note.content) for note in notes if note.content.strip())
+        """Notes with their content; those behind what a block could hold only by name."""
+        items: list[Item] = []
+        size = 0
+        for head in heads[:_MOST]:
+            if size > context.BUDGET_LIMIT:
+                items.append(Item(head.note.name, ""))
+                continue
+            note = self._notes.whole(head)
+            size += len(note.content)
+            if note.content.strip():
+                items.append(Item(note.name, note.content))
+        return tuple(items)
 
 
 def _some(heads: list[Revision]) -> list[Revision]:
