@@ -12,12 +12,12 @@ from typing import Annotated, Any, Final, Literal
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from memoryd import client
+from memoryd import client, project
 from memoryd.config import ConfigError
 from memoryd.edges.cli import times
 from memoryd.edges.cli.output import now_ms
 from memoryd.edges.mcp import items
-from memoryd.edges.mcp.answer import Reply, failed, reply
+from memoryd.edges.mcp.answer import Reply, block, failed, reply
 
 BUDGET: Final = 1500
 LATER: Final = "Tell the user. What hooks capture meanwhile is kept and not lost."
@@ -177,6 +177,39 @@ class Looking:
             return reply([_session(connected, session) for session in found], budget)
 
         return asked(self._start_dir, answer)
+
+    def context(
+        self,
+        query: Annotated[str, Field(description="What the work is about; may be empty.")] = "",
+        agent: Annotated[str, Field(description="Who asks: tells what is new to it.")] = "",
+        session: Annotated[str, Field(description="Its own words are left out.")] = "",
+        budget: Budget = BUDGET,
+    ) -> Reply:
+        """What to know before work begins: pinned notes, the scratchpad, what happened lately.
+
+        With a query also what was said about it. Use it once, at the start or after a compaction.
+        """
+
+        def answer(connected: client.Client) -> CallToolResult:
+            found = connected.context(
+                query=query,
+                agent=agent,
+                session_id=session,
+                budget_tokens=budget,
+                project=owner(connected, self._start_dir),
+            )
+            short = [
+                f"{s['name']} {s['state']}" for s in found["sections"] if s["state"] != "whole"
+            ]
+            hint = f"Not whole: {', '.join(short)}." if short else ""
+            return block(found["text"], hint)
+
+        return asked(self._start_dir, answer)
+
+
+def owner(connected: client.Client, start_dir: str) -> str:
+    """The project to name in a request, in a store that several projects share."""
+    return project.project_id(start_dir) if connected.settings.unified else ""
 
 
 def _opened(

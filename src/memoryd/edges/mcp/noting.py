@@ -6,10 +6,10 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from memoryd import client, project
+from memoryd import client
 from memoryd.edges.mcp.answer import Reply, reply, told
 from memoryd.edges.mcp.items import Item, moment
-from memoryd.edges.mcp.looking import BUDGET, Budget, Limit, asked
+from memoryd.edges.mcp.looking import BUDGET, Budget, Limit, asked, owner
 
 Scope = Literal["", "project", "session", "global"]
 Name = Annotated[str, Field(description="The name of the note, or an alias.")]
@@ -28,11 +28,6 @@ def of_note(note: dict[str, Any]) -> Item:
         session=note["session_id"],
         text=note["content"],
     )
-
-
-def owner(connected: client.Client, start_dir: str) -> str:
-    """The project to name in a request, in a store that several projects share."""
-    return project.project_id(start_dir) if connected.settings.unified else ""
 
 
 class Noting:

@@ -15,8 +15,8 @@ from mcp.types import CallToolResult, ToolAnnotations
 from memoryd import __version__, client
 from memoryd.config import ConfigError
 from memoryd.edges.mcp.answer import reply, text_of
-from memoryd.edges.mcp.looking import Looking, asked
-from memoryd.edges.mcp.noting import Noting, of_note, owner
+from memoryd.edges.mcp.looking import Looking, asked, owner
+from memoryd.edges.mcp.noting import Noting, of_note
 
 INSTRUCTIONS: Final = (
     "The memory of this project: what was said and done in earlier sessions, by any agent. "
@@ -46,6 +46,7 @@ def made(start_dir: str) -> MCPServer:
         looking.browse_toc,
         looking.open,
         looking.recent_sessions,
+        looking.context,
         noting.recall,
     ):
         server.add_tool(read, annotations=_READS)
