@@ -31,7 +31,8 @@ class House:
 
     def env(self, **more: str) -> dict[str, str]:
         """An environment in which everything stays below the base."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("MEMORY", "XDG_"))}
+        ours = ("MEMORY", "XDG_", "CLAUDE_", "CURSOR_", "GEMINI_")
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
         return kept | {
             "HOME": self.base,
             "XDG_RUNTIME_DIR": f"{self.base}/r",

@@ -174,6 +174,30 @@ def test_a_chosen_project_is_kept_to(house: House) -> None:
     assert (envelope.project, envelope.chosen) == ("mine", True)
 
 
+@pytest.mark.parametrize(
+    ("agent", "variable"),
+    [
+        ("claude-code", "CLAUDE_PROJECT_DIR"),
+        ("cursor", "CURSOR_PROJECT_DIR"),
+        ("gemini", "GEMINI_PROJECT_DIR"),
+    ],
+)
+def test_an_agent_says_which_project_it_works_in(house: House, agent: str, variable: str) -> None:
+    """A hook that runs elsewhere, as Cursor's in ~/.cursor, keeps to what its agent says."""
+    elsewhere = f"{house.base}/.cursor"
+    os.makedirs(elsewhere)
+    said = environment(house, **{variable: house.project})
+    hook(house, "--agent", agent, cwd=elsewhere, env=said)
+    (envelope,) = spooled(house)
+    assert (envelope.cwd, envelope.chosen) == (house.project, False)
+    hook(house, "--agent", "codex", cwd=elsewhere, env=said)
+    for nonsense in (f"{house.base}/gone", "relative", ""):
+        env = environment(house, **{variable: nonsense})
+        hook(house, "--agent", agent, cwd=elsewhere, env=env)
+    assert len(spooled(house)) == 1
+    assert len(spooled(house, project.id_of_root(os.path.realpath(elsewhere)))) == 4
+
+
 def test_a_session_can_opt_out(house: House) -> None:
     """MEMORYD_HOOK=off takes nothing, says what the agent expects and leaves no trace."""
     done = hook(

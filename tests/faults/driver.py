@@ -43,7 +43,8 @@ class House:
         self.log = f"{self.base}/log"
         for name in "prdc":
             os.mkdir(f"{self.base}/{name}")
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("MEMORY", "XDG_"))}
+        ours = ("MEMORY", "XDG_", "CLAUDE_", "CURSOR_", "GEMINI_")
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
         self.env = kept | {
             "HOME": self.base,
             "XDG_RUNTIME_DIR": f"{self.base}/r",

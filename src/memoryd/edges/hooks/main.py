@@ -153,7 +153,7 @@ def _keep(
 ) -> None:
     from memoryd.edges.hooks import place
 
-    where = place.find()
+    where = place.find(agent)
     if moment != "session" and where.inject != "prompt":
         moment = ""
         _answer(words)

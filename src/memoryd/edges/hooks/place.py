@@ -15,6 +15,11 @@ CACHE = ".hook"  # no project's id begins with a dot
 _YES = ("true", "yes", "on", "1")
 _NO = ("false", "no", "off", "0")
 _CACHE_LIMIT = 16 * 1024
+_SAID_BY = {
+    "claude-code": "CLAUDE_PROJECT_DIR",
+    "cursor": "CURSOR_PROJECT_DIR",  # its user's hooks run in ~/.cursor
+    "gemini": "GEMINI_PROJECT_DIR",
+}
 # unified, data_dir, hook.transport, redact.rules, hook.inject
 _DEFAULTS = ("0", "", "spool", "", "session")
 
@@ -39,12 +44,15 @@ class Place:
         self.problems: list[str] = []
 
 
-def find() -> Place:
-    """Decide for the working directory and the environment of this process. Raises Nowhere."""
+def find(agent: str = "") -> Place:
+    """Decide for the working directory and the environment of this process. Raises Nowhere.
+
+    An agent that says by a variable which project it works in is believed.
+    """
     place = Place()
     said, data_dir, place.transport, rules, place.inject = _configured(place.problems)
     unified = _switch("MEMORYD_UNIFIED", default=said == "1")
-    place.cwd = _working_directory()
+    place.cwd = _said_directory(agent) or _working_directory()
     _choose_project(place)
     name = project.UNIFIED if unified else place.project
     data_dir = os.path.expanduser(os.environ.get("MEMORYD_DATA_DIR") or data_dir)
@@ -79,6 +87,11 @@ def _choose_project(place: Place) -> None:
     if not place.cwd:
         raise Nowhere("the working directory is gone, so the project is not known")
     place.project = project.id_of_root(project.project_root(place.cwd))
+
+
+def _said_directory(agent: str) -> str:
+    said = os.environ.get(_SAID_BY.get(agent, ""), "")
+    return os.path.normpath(said) if os.path.isabs(said) and os.path.isdir(said) else ""
 
 
 def _working_directory() -> str:
