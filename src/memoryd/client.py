@@ -157,13 +157,18 @@ class Client(TocCalls, NoteCalls):
         self._channel.close()
 
     def ingest(
-        self, events: Iterable[Mapping[str, Any]], *, idempotent: bool = False
+        self,
+        events: Iterable[Mapping[str, Any]],
+        *,
+        idempotent: bool = False,
+        restoring: bool = False,
     ) -> list[dict[str, Any]]:
         """Write events, in as many batches as they need; one result for each, in their order.
 
         An event that cannot be put on the wire is refused alone, as the daemon does it: its
-        result has ``error`` and ``error_code``.
+        result has ``error`` and ``error_code``. ``restoring``: the notes of a copy will follow.
         """
+        flags = {"idempotent": idempotent, "restoring": restoring}
         results: list[dict[str, Any]] = []
         batch: list[pb.Event] = []
         places: list[int] = []
@@ -176,14 +181,14 @@ class Client(TocCalls, NoteCalls):
                 continue
             length = message.ByteSize()
             if batch and (len(batch) == BATCH_EVENTS or size + length > BATCH_BYTES):
-                self._send(batch, places, results, idempotent=idempotent)
+                self._send(batch, places, results, flags)
                 batch, places, size = [], [], 0
             batch.append(message)
             places.append(len(results))
             results.append({})
             size += length
         if batch:
-            self._send(batch, places, results, idempotent=idempotent)
+            self._send(batch, places, results, flags)
         return results
 
     def ingest_one(self, event: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,11 +204,9 @@ class Client(TocCalls, NoteCalls):
         batch: "list[pb.Event]",
         places: list[int],
         results: list[dict[str, Any]],
-        *,
-        idempotent: bool,
+        flags: dict[str, bool],
     ) -> None:
-        pb = self._pb
-        request = pb.IngestEventsRequest(events=batch, idempotent=idempotent)
+        request = self._pb.IngestEventsRequest(events=batch, **flags)
         answer = self._call("IngestEvents", request, max(self._timeout, BATCH_TIMEOUT))
         for place, result in zip(places, answer.results, strict=True):
             results[place] = plain(result)

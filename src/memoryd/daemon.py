@@ -25,11 +25,15 @@ from memoryd.domain.errors import MemorydError, ReadOnly, StoreError
 from memoryd.project import UNIFIED, global_notes_dir, private_dir
 
 if TYPE_CHECKING:
+    from memoryd.domain.calendar import Calendar
     from memoryd.domain.redact import Redactor
-    from memoryd.rpc.notes import NoteServicer
     from memoryd.rpc.server import Health
+    from memoryd.services.context import ContextBlocks
     from memoryd.services.note_query import NoteQuery
+    from memoryd.services.notes import LocalTime, Notes
+    from memoryd.services.search import Search
     from memoryd.services.status import ErrorBook
+    from memoryd.services.toc import Contents
     from memoryd.storage.committer import Committer
     from memoryd.storage.store import Store
 
@@ -160,10 +164,10 @@ class Daemon:
         """Wire services to the server, bind it, and arrange for its end."""
         from memoryd import scheduler, writing
         from memoryd.rpc.interceptors import Guard
+        from memoryd.rpc.notes import NoteServicer
         from memoryd.rpc.server import Health, build
         from memoryd.rpc.servicers import Identity, MemoryServicer, Services
-        from memoryd.services.context import ContextBlocks, Hits, Since
-        from memoryd.services.context_notes import NoteSections
+        from memoryd.services.archivist import Archivist
         from memoryd.services.drain import Drain
         from memoryd.services.indexer import Indexer
         from memoryd.services.ingest import Ingest
@@ -187,12 +191,10 @@ class Daemon:
         written = writing.start(stack, settings, model, derived, errors, clock_ms)
         contents = Contents(store.nodes, store.log, deriving.calendar)
         search = Search(store.log, indexer, clock_ms)
-        note_query, notes = _notes(stack, settings, store, committer, redactor)
-        gatherers = (
-            NoteSections(note_query, lambda time_ms: local_time(time_ms)[0]),
-            Since(contents, deriving.calendar),
-            Hits(search, contents, deriving.calendar),
+        notes, note_query = _notes(
+            stack, settings, store, committer, redactor, deriving.calendar.moment
         )
+        ingest.on_compaction = Archivist(notes, errors, unified=settings.unified).keep
         services = Services(
             ingest=ingest,
             query=Query(store.log, committer),
@@ -203,7 +205,7 @@ class Daemon:
             writing=written,
             search=search,
             indexer=indexer,
-            context=ContextBlocks(gatherers, store.injections, clock_ms, errors.add),
+            context=_context(store, note_query, contents, search, deriving.calendar, errors),
             figures=lambda: figures(store, committer, clock_ms()),
             errors=errors,
             clock_ms=clock_ms,
@@ -227,7 +229,7 @@ class Daemon:
         )
         health = Health(server)
         committer.on_fault = lambda fault: _on_fault(fault, health, errors)
-        server.add(MemoryServicer(services, identity), notes)
+        server.add(MemoryServicer(services, identity), NoteServicer(notes, note_query))
         indexer.start()
         stack.callback(indexer.stop)
         server.start()
@@ -326,9 +328,9 @@ def _notes(
     store: "Store",
     committer: "Committer",
     redactor: "Redactor",
-) -> "tuple[NoteQuery, NoteServicer]":
+    local: "LocalTime",
+) -> "tuple[Notes, NoteQuery]":
     """Wire the notes: the project's own store, and the one that all projects share."""
-    from memoryd.rpc.notes import NoteServicer
     from memoryd.services.note_query import NoteQuery
     from memoryd.services.note_stores import Stores
     from memoryd.services.notes import Notes
@@ -339,14 +341,27 @@ def _notes(
     stack.callback(shared.close)
     own = "" if settings.unified else settings.project
     stores = Stores(ProjectNotes(store, committer), shared, own)
-    query = NoteQuery(stores)
-    return query, NoteServicer(Notes(stores, clock_ms, local_time, redactor), query)
+    return Notes(stores, clock_ms, local, redactor), NoteQuery(stores)
 
 
-def local_time(time_ms: int) -> tuple[str, str]:
-    """The day and the time of day of a moment, where this machine is."""
-    moment = time.localtime(time_ms / 1000)
-    return time.strftime("%Y-%m-%d", moment), time.strftime("%H:%M", moment)
+def _context(
+    store: "Store",
+    notes: "NoteQuery",
+    contents: "Contents",
+    search: "Search",
+    calendar: "Calendar",
+    errors: "ErrorBook",
+) -> "ContextBlocks":
+    """Wire what gathers the block for a prompt."""
+    from memoryd.services.context import ContextBlocks, Hits, Since
+    from memoryd.services.context_notes import NoteSections
+
+    gatherers = (
+        NoteSections(notes, lambda time_ms: calendar.moment(time_ms)[0]),
+        Since(contents, calendar),
+        Hits(search, contents, calendar),
+    )
+    return ContextBlocks(gatherers, store.injections, clock_ms, errors.add)
 
 
 def clock_ms() -> int:

@@ -107,6 +107,28 @@ def test_payloads_become_events_in_order(bench: Bench) -> None:
     assert bench.waiting() == []
 
 
+def test_a_compaction_is_told_of_after_its_write(bench: Bench) -> None:
+    """While it cannot be archived its file stays; the next try tells of the event it knows."""
+    payload = {"hook_event_name": "PostCompact", "session_id": "s", "compact_summary": "we did"}
+    bench.leave(1, json.dumps(payload).encode())
+    bench.leave(2)
+
+    def full(_event: Event) -> None:
+        raise DiskFull("no space left")
+
+    bench.ingest.on_compaction = full
+    with pytest.raises(DiskFull):
+        bench.drain.once()
+    assert (len(bench.waiting()), len(bench.log())) == (2, 2)
+    told: list[Event] = []
+    bench.ingest.on_compaction = told.append
+    bench.drain.once()
+    assert [event.text for event in told] == ["we did"]
+    assert (bench.waiting(), len(bench.log())) == ([], 2)
+    bench.ingest.many(told, 1, idempotent=False, restoring=True)
+    assert len(told) == 1
+
+
 def test_many_payloads_share_one_write(bench: Bench) -> None:
     """Up to 1,000 payloads cost one synced write."""
     for number in range(1_001):

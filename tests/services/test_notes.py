@@ -4,12 +4,16 @@ from typing import NamedTuple
 
 import pytest
 
+from memoryd.domain.capture import build
 from memoryd.domain.errors import InvalidInput, NotFound, StoreDamaged
+from memoryd.domain.event import Event
 from memoryd.domain.note import Note
 from memoryd.domain.redact import Redactor
+from memoryd.services.archivist import Archivist
 from memoryd.services.note_query import Filter, NoteQuery
 from memoryd.services.note_stores import Address, Stores
 from memoryd.services.notes import Change, Imported, Notes, Remembered, Wish
+from memoryd.services.status import ErrorBook
 from memoryd.storage.committer import Committer
 from memoryd.storage.global_notes import GlobalNotes
 from memoryd.storage.notes import ProjectNotes
@@ -103,3 +107,37 @@ def test_times_are_completed_on_import(unified: Desk) -> None:
     unified.notes.take([Imported(Note("a")), Imported(Note("b", changed_ms=5))], dry_run=False)
     assert unified.query.get(Address("a")).note.created_ms == 1_000
     assert unified.query.get(Address("b")).note[8:10] == (5, 5)
+
+
+def summary(text: str = "we did", event_id: str = "e1") -> Event:
+    """The summary that an agent goes on with after a compaction, as the log has it."""
+    source = build.Source("codex", "s", 500)
+    (event,) = build.compaction(source, text, event_id)
+    return event._replace(project="p")
+
+
+def test_a_summary_in_the_log_is_archived_once(unified: Desk) -> None:
+    """It becomes an archive and an entry of its day; again, or once forgotten, nothing happens."""
+    assert unified.notes.archive_event(summary(), "p")
+    assert not unified.notes.archive_event(summary(), "p")
+    daily, archive = sorted(
+        (r.note for r in unified.query.revisions("project", 0, 10)[0]), key=lambda note: note.kind
+    )[::-1]
+    assert (archive.kind, archive.author, archive.provenance) == ("archive", "codex", ("e1",))
+    assert (archive.created_ms, archive.session_id, archive.project) == (500, "s", "p")
+    assert archive.content == "# compaction summary\n\nsession s, 2026-11-18 10:00\n\nwe did\n"
+    assert daily.content == "# 2026-11-18\n\n## 10:00 compaction summary\n\nwe did\n"
+    unified.notes.forget(Address(archive.name, project="p"), Change())
+    assert not unified.notes.archive_event(summary(), "p")
+    assert unified.notes.archive_event(summary(event_id="e2"), "p")
+    assert not unified.notes.archive_event(summary(" ", event_id="e3"), "p")
+
+
+def test_what_cannot_be_archived_is_reported(unified: Desk) -> None:
+    """A summary that makes no note stops nobody; the report has none of its words."""
+    errors = ErrorBook(lambda: 1_000)
+    archivist = Archivist(unified.notes, errors, unified=True)
+    archivist.keep(summary("secret words " * 100_000))
+    (error,) = errors.latest()
+    assert "event e1 is not archived: content has" in error.message
+    assert "secret" not in error.message

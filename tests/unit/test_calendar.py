@@ -141,6 +141,13 @@ def test_what_names_no_period_is_refused(text: str) -> None:
         parse(text)
 
 
+def test_a_moment_has_a_day_and_a_time_of_day() -> None:
+    """The log of a day is that of the day in the calendar's zone, whatever the machine's is."""
+    late = 1_800_000_000_000  # 2027-01-15T08:00Z
+    assert Calendar(UTC).moment(late) == ("2027-01-15", "08:00")
+    assert Calendar(ZoneInfo("Pacific/Honolulu")).moment(late) == ("2027-01-14", "22:00")
+
+
 def test_a_period_is_a_value() -> None:
     """Periods of the same days are equal."""
     assert period_of(date(2026, 5, 5), Level.DAY) == Period(

@@ -211,3 +211,12 @@ def test_a_line_becomes_an_event() -> None:
     line = b'\xef\xbb\xbf{"text":"a","agent":null,"timestamp":"2026-01-15T12:00:00Z"}\r'
     assert parse_line(Line(1, line)) == {"text": "a", "timestamp_ms": 1_768_478_400_000}
     assert parse_line(Line(2, b"  \r")) is None
+
+
+def test_today_is_that_of_the_zone_that_is_set() -> None:
+    """Words such as "today" can be read by the clocks of another zone."""
+    for zone, day in (("Pacific/Kiritimati", "2026-02-01"), ("Etc/GMT+12", "2026-01-31")):
+        seen = times.as_seen_in(zone, 1_769_860_800_000)  # 2026-01-31T12:00Z
+        assert times.stamp(times.parse_time("today", seen))[:10] == day
+        assert times.stamp(times.parse_time("2026-03-01", seen))[:10] == "2026-03-01"
+    assert times.as_seen_in("", NOW) == NOW

@@ -159,7 +159,9 @@ def test_archives_are_the_same_for_the_same_summary() -> None:
     assert name != notetext.archive_name("s1", 13, "we did")
     assert name.startswith("archive s1 ")
     assert len(notetext.archive_name("é" * 128, 1, "x").encode()) <= 256
-    text = notetext.archive_text("s1", "2026-11-18", "10:00", 12, "we did")
+    text = notetext.archive_text(
+        "s1", "2026-11-18", "10:00", notetext.compaction_heading(12), "we did"
+    )
     assert text == "# compaction summary (12 msgs)\n\nsession s1, 2026-11-18 10:00\n\nwe did\n"
 
 

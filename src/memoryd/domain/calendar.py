@@ -142,6 +142,10 @@ class Calendar:
         """What a clock on the wall shows at an instant; without a zone."""
         return (_EPOCH + time_ms * _MS).astimezone(self.zone).replace(tzinfo=None)
 
+    def moment(self, time_ms: int) -> tuple[str, str]:
+        """The day that an instant belongs to, and what the clock shows, such as 14:30."""
+        return self.day(time_ms).isoformat(), self.wall(time_ms).strftime("%H:%M")
+
     def _find_start(self, day: date) -> int:
         return self.instant(datetime.combine(day, time.min))
 

@@ -107,21 +107,31 @@ def daily_entry(old: str, day: str, clock: str, heading: str, text: str) -> str:
     return f"{old.rstrip()}\n\n{entry}"
 
 
-def compaction_heading(messages: int) -> str:
-    """What the summary of a compacted session is called."""
-    return f"compaction summary ({messages} msgs)"
+def compaction_heading(messages: int | None) -> str:
+    """What the summary of a compacted session is called; None if nobody has counted."""
+    return "compaction summary" if messages is None else f"compaction summary ({messages} msgs)"
 
 
 def archive_name(session_id: str, messages: int, summary: str) -> str:
     """The name of a session's archive: the same summary, the same name."""
-    digest = blake2b(f"{session_id}\0{messages}\0{summary}".encode(), digest_size=4).hexdigest()
-    return f"archive {session_id[:_SESSION_SHOWN].strip()} {digest}"
+    return _archive_name(session_id, f"{session_id}\0{messages}\0{summary}")
 
 
-def archive_text(session_id: str, day: str, clock: str, messages: int, summary: str) -> str:
+def event_archive_name(session_id: str, event_id: str) -> str:
+    """The name of the archive of a summary in the log: the same event, the same name."""
+    return _archive_name(session_id, f"event\0{event_id}")
+
+
+def archive_text(session_id: str, day: str, clock: str, heading: str, summary: str) -> str:
     """The content of an archive."""
-    head = f"# {compaction_heading(messages)}\n\nsession {session_id}, {day} {clock}\n"
+    head = f"# {heading}\n\nsession {session_id}, {day} {clock}\n"
     return f"{head}\n{summary.strip(chr(10))}\n"
+
+
+def _archive_name(session_id: str, what: str) -> str:
+    digest = blake2b(what.encode(), digest_size=4).hexdigest()
+    shown = session_id.encode()[:_SESSION_SHOWN].decode(errors="ignore").strip()
+    return f"archive {shown} {digest}"
 
 
 def _pieces(text: str) -> Iterator[str]:

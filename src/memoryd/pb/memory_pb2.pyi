@@ -431,8 +431,13 @@ class IngestEventsRequest(_message.Message):
 
     EVENTS_FIELD_NUMBER: _builtins.int
     IDEMPOTENT_FIELD_NUMBER: _builtins.int
+    RESTORING_FIELD_NUMBER: _builtins.int
     idempotent: _builtins.bool
     """As in IngestEventRequest, for every event."""
+    restoring: _builtins.bool
+    """The events come from a copy of a log, and its notes come after them: no
+    archive notes are made of the compaction summaries among them.
+    """
     @_builtins.property
     def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___Event]:
         """At most 1,000."""
@@ -442,10 +447,11 @@ class IngestEventsRequest(_message.Message):
         *,
         events: _abc.Iterable[Global___Event] | None = ...,
         idempotent: _builtins.bool = ...,
+        restoring: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "idempotent", b"idempotent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "idempotent", b"idempotent", "restoring", b"restoring"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

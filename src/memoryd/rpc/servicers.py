@@ -94,6 +94,7 @@ class MemoryServicer(
             map(convert.to_event, request.events),
             len(request.events),
             idempotent=request.idempotent,
+            restoring=request.restoring,
         )
         return convert.from_appended(results)
 

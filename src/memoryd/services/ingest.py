@@ -25,6 +25,8 @@ class Ingest:
         self._clock_ms = clock_ms
         self._project = project
         self._redactor = redactor
+        # told of each summary of a compaction that is in the log, be it new or known
+        self.on_compaction: Callable[[Event], None] = lambda _event: None
 
     def one(self, event: Event, *, idempotent: bool) -> Appended:
         """Append one event and return when it is on disk.
@@ -35,11 +37,15 @@ class Ingest:
         result = self._committer.append([draft])[0]
         if result.error is not None:
             raise result.error
+        self._tell([draft], [result])
         return result
 
-    def many(self, events: Iterable[Event], count: int, *, idempotent: bool) -> list[Appended]:
+    def many(
+        self, events: Iterable[Event], count: int, *, idempotent: bool, restoring: bool = False
+    ) -> list[Appended]:
         """Append up to 1,000 events; a refused one carries its error and stops no other.
 
+        With ``restoring``, nobody is told of compactions: a copy holds the notes made of them.
         Raises InvalidInput if there are too many, ReadOnly or Stopping if none can be written.
         """
         if count > BATCH_LIMIT:
@@ -56,10 +62,18 @@ class Ingest:
             except InvalidInput as error:
                 refused[index] = Appended(event.event_id, 0, created=False, error=error)
         written = self._committer.append(drafts) if drafts else []
+        if not restoring:
+            self._tell(drafts, written)
         if not refused:
             return written
         rest = iter(written)
         return [refused[i] if i in refused else next(rest) for i in range(count)]
+
+    def _tell(self, drafts: list[Draft], written: list[Appended]) -> None:
+        for draft, result in zip(drafts, written, strict=True):
+            metadata = draft.event.metadata
+            if metadata and metadata.get("compaction") == "true" and result.error is None:
+                self.on_compaction(draft.event)
 
     def _draft(self, event: Event, now: int, *, idempotent: bool) -> Draft:
         event, counts = self._redacted(checked(event))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from memoryd.domain import notetext
 from memoryd.domain.errors import Conflict, InvalidInput, NotFound, Outdated
+from memoryd.domain.event import Event
 from memoryd.domain.note import (
     ACTIONS,
     MODES,
@@ -158,32 +159,53 @@ class Notes:
             raise InvalidInput("content is empty" if messages >= 0 else "message_count is negative")
         check_text("content", summary, WRITE_LIMIT, "shorten it")
         summary = self._redacted(summary)
-        now = self._clock_ms()
-        day, clock = self._local(now)
-        place = place_of("project", self._stores.project(address.project), "")
         name = notetext.archive_name(address.session_id, messages, summary)
+        made = self._archive(address._replace(name=name), self._clock_ms())
+        made = made._replace(author=note.author, provenance=note.provenance)
+        return self._archived(made, notetext.compaction_heading(messages), summary)
+
+    def archive_event(self, event: Event, project: str) -> bool:
+        """Keep the summary that an event of the log holds, under its own time.
+
+        Whether it is new: one that was kept before, even if forgotten since, is left alone.
+        Raises InvalidInput, Conflict, ReadOnly or Stopping.
+        """
+        name = notetext.event_archive_name(event.session_id, event.event_id)
+        address = Address(name, session_id=event.session_id, project=project)
+        made = self._archive(address, event.time_ms)
+        kept = self._stores.own.book.head(made.place, name) is not None
+        if kept or not event.text.strip():
+            return False
+        made = made._replace(author=event.agent, provenance=(event.event_id,))
+        return self._archived(made, notetext.compaction_heading(None), event.text)[1]
+
+    def _archive(self, address: Address, time_ms: int) -> Note:
+        place = place_of("project", self._stores.project(address.project), "")
+        return _blank(place, address, "archive", time_ms)
+
+    def _archived(self, made: Note, heading: str, summary: str) -> tuple[Revision, bool]:
+        """Write an archive and its entry in the log of its day, unless there is that archive."""
+        day, clock = self._local(made.created_ms)
+        place, now = made.place, self._clock_ms()
+        made = made._replace(
+            content=notetext.archive_text(made.session_id, day, clock, heading, summary)
+        )
 
         def work(desk: Desk) -> tuple[Revision, bool]:
-            known = desk.living(place, name)
+            known = desk.living(place, made.name)
             if known is not None:
                 return known, False
-            archive = _blank(place, address._replace(name=name), "archive", now)._replace(
-                content=notetext.archive_text(address.session_id, day, clock, messages, summary),
-                author=note.author,
-                provenance=note.provenance,
-            )
             log = desk.living(place, day)
             daily = log.note if log else _blank(place, Address(day), "daily", now)
             if daily.kind != "daily":
                 raise Conflict(f"note {day!r} is of kind {daily.kind}: rename it, it is in the way")
-            heading = notetext.compaction_heading(messages)
             daily = daily._replace(
                 content=notetext.daily_entry(daily.content, day, clock, heading, summary),
-                author=note.author or daily.author,
+                author=made.author or daily.author,
                 changed_ms=now,
             )
             desk.put(daily, "remember")
-            return desk.put(archive, "remember"), True
+            return desk.put(made, "remember"), True
 
         return self._stores.own.change(work)
 

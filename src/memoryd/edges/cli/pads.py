@@ -159,11 +159,12 @@ def daily_add(output: Output, text: str, heading: str, **options: Any) -> None:
 @out.common
 def daily_show(output: Output, day: str, scope: str | None, session: str) -> None:
     """Show the log of a day: today, yesterday, or a date."""
-    try:
-        name = times.stamp(times.parse_time(day, out.now_ms()))[:10]
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
     with output.connect() as client:
+        now = times.as_seen_in(client.settings.timezone, out.now_ms())
+        try:
+            name = times.stamp(times.parse_time(day, now))[:10]
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
         note = _existing(client, where(client, output, name, scope, session))
     if note is None:
         raise Refused(f"there is no log of {name}")

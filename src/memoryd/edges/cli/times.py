@@ -20,6 +20,7 @@ _UNITS: Final = {
 }
 _RELATIVE: Final = re.compile(r"(?:[0-9]{1,9}[smhdw])+")
 _PART: Final = re.compile(r"([0-9]+)([smhdw])")
+_MS: Final = timedelta(milliseconds=1)
 _BASIC_DATE: Final = 8  # digits, as in 20260131
 _SECONDS: Final = range(9, 12)  # digits of a count of seconds since 1970, of our times
 _HOW: Final = "take a date or time such as 2026-01-31 or 2026-01-31T14:30, 2h, 3d, 2w, 3 days ago, today, yesterday, tuesday, last week, this month, or milliseconds since 1970"
@@ -54,6 +55,16 @@ def parse_time(text: str, now_ms: int, *, end: bool = False) -> int:
     except ValueError:
         msg = f"time {text!r} is not understood: {_HOW}"
         raise ValueError(msg) from None
+
+
+def as_seen_in(zone: str, now_ms: int) -> int:
+    """The moment at which clocks here show what they show now in a zone; "" is here."""
+    if not zone:
+        return now_ms
+    from zoneinfo import ZoneInfo
+
+    there = datetime.fromtimestamp(now_ms / 1000, ZoneInfo(zone)).replace(tzinfo=None)
+    return int((there - _local(now_ms).replace(tzinfo=None)) / _MS) + now_ms
 
 
 def _span(words: str, today: date) -> tuple[date, date] | None:
