@@ -332,15 +332,8 @@ class Client(TocCalls, NoteCalls):
 
     def rebuild_index(self) -> Iterator[dict[str, Any]]:
         """Have the search index made anew; how far it is, until it is done."""
-        import grpc
-
-        call = self._stub.RebuildIndex(self._pb.RebuildIndexRequest(), metadata=self._metadata)
-        try:
-            yield from map(plain, call)
-        except grpc.RpcError as error:
-            raise self._translated(error) from error
-        finally:
-            call.cancel()
+        request = self._pb.RebuildIndexRequest()
+        yield from map(plain, self._stream("RebuildIndex", request))
 
     def _call(self, method: str, request: object, timeout: float | None = None) -> Any:
         import grpc
@@ -360,9 +353,9 @@ class Client(TocCalls, NoteCalls):
         try:
             yield from call
         except grpc.RpcError as error:
-            # nobody here has cancelled it, so it was the end of the daemon
-            if error.code() in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}:
-                msg = f"daemon for project {self.settings.project} has stopped: {error.details()}"
+            details = error.details() or ""
+            if wire.is_end(error.code().name, details):
+                msg = f"daemon for project {self.settings.project} has stopped: {details}"
                 raise Unavailable(msg) from error
             raise self._translated(error) from error
         finally:

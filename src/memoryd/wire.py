@@ -118,6 +118,9 @@ _ERRORS: Final[Mapping[str, type[ClientError]]] = {
 }
 
 
+_ENDS: Final = frozenset(("UNAVAILABLE", "CANCELLED", "UNKNOWN"))
+
+
 class Filter(NamedTuple):
     """Which events to read; an empty field lets all pass."""
 
@@ -193,6 +196,16 @@ class Page(NamedTuple):
 def error_kind(code: str) -> type[ClientError]:
     """The error that a gRPC status code, by its name, stands for."""
     return _ERRORS.get(code, Failed)
+
+
+def is_end(code: str, details: str) -> bool:
+    """Whether a stream that nobody here has cancelled ended so because the daemon has stopped.
+
+    How gRPC puts it depends on what comes first: the last words of the server, the cancelled
+    call, or the closed socket ("Stream removed", UNKNOWN if there is no better word for it). The
+    daemon itself never answers UNKNOWN, and INTERNAL only with the number of an error.
+    """
+    return code in _ENDS or (code == "INTERNAL" and "RST_STREAM" in details)
 
 
 def event_message(event: Mapping[str, Any]) -> "pb.Event":
