@@ -42,6 +42,13 @@ class TocCalls:
             token, more = answer.continuation_token, answer.has_more
             yield from map(plain, answer.children)
 
+    def nodes(self, parent_id: str = "") -> Iterator[dict[str, Any]]:
+        """All nodes below one, each before its children."""
+        for node in self.children(parent_id):
+            yield node
+            if node["child_node_ids"]:
+                yield from self.nodes(node["node_id"])
+
     def expand(self, grip_id: str, *, before: int = 3, after: int = 3) -> dict[str, Any]:
         """A grip, and the events before, under and after it."""
         request = self._pb.ExpandGripRequest(

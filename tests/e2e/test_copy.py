@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from memoryd.storage.global_notes import GlobalNotes
 from memoryd.storage.notes import ProjectNotes
 from memoryd.storage.store import Store
 from tests.e2e.test_cli import House, event, home, house
+from tests.rpc.test_toc import DAY, JOBS, MINUTE, NOON, SAID
 from tests.unit.test_note import notes
 
 __all__ = ("home", "house")
@@ -39,6 +41,10 @@ class Direct(Client):
     def __init__(self, servicer: NoteServicer) -> None:
         self._servicer = servicer
         self.settings = cast("Any", type("Settings", (), {"project": "p-1", "unified": False}))
+
+    def children(self, parent_id: str) -> Iterator[dict[str, Any]]:
+        """No table of contents: nothing has happened."""
+        return iter(())
 
     def _call_notes(self, method: str, request: object) -> Any:
         call: Callable[..., Any] = getattr(self._servicer, method)
@@ -296,16 +302,93 @@ def test_the_commands(home: House) -> None:
     assert home.memory("export").returncode == 2
 
 
+def talk(home: House, words: str = "parser") -> None:
+    """Have three days of conversation worked in, and a compaction on the last."""
+    for day in range(3):
+        said = [text.replace("parser", words) for text in SAID]
+        home.say(
+            *(
+                event(
+                    text,
+                    event_id=f"e{day}-{place}",
+                    session_id=f"s{day}",
+                    timestamp_ms=NOON + day * DAY + place * MINUTE,
+                    role="assistant" if place % 2 else "user",
+                    agent="claude-code",
+                )
+                for place, text in enumerate(said)
+            )
+        )
+        home.memory("remember", f"n{day}", "one")
+    summed = event("we did", event_id="c1", timestamp_ms=NOON + 2 * DAY + 9 * MINUTE)
+    home.say(summed | {"session_id": "s2", "metadata": {"compaction": "true"}})
+    settle(home)
+
+
+def settle(home: House) -> None:
+    """Have everything worked in that waits."""
+    for job in JOBS:
+        assert home.memory("jobs", "run", job).returncode == 0
+
+
+def test_the_table_of_contents_is_in_the_book(home: House) -> None:
+    """A page for each period, bullets that lead to evidence; notes are taken in without it."""
+    talk(home, "parser <script>alert(1)</script> {{#include /etc/passwd}}")
+    base = f"{home.base}/out"
+    assert home.memory("export", base).returncode == 0
+    files = {path: data.decode() for path, data in tree(base).items()}
+    week = "toc/2026/2026-06/2026-W23"
+    days = {f"{week}/2026-06-0{day}.md" for day in (1, 2, 3)}
+    pages = {path for path in files if path.startswith("toc/")}
+    assert pages == days | {f"{week}.md", "toc/2026/2026-06.md", "toc/2026.md"}
+    chapters = re.findall(r"^( *)- \[[^\n]+\]\((toc/[^)]+)\)$", files["SUMMARY.md"], re.MULTILINE)
+    assert {path: len(indent) // 2 for indent, path in chapters} == {
+        path: path.count("/") for path in pages
+    }
+    for path in pages:
+        text = files[path]
+        assert set(re.findall(r"(?<!\\)<[^i>]*", text)) <= {"<a ", "</a"}
+        assert "{{#" not in text
+        bullets = [line for line in text.splitlines() if line.startswith("- ") and "](#" in line]
+        assert bullets
+        for file, anchor in re.findall(r"(?<!\\)\]\(([^)#]*)#?([^)]*)\)", text):
+            target = os.path.normpath(f"{os.path.dirname(path)}/{file}") if file else path
+            assert not anchor or f'<a id="{anchor}"></a>' in files[target]
+            assert target in files
+    day = files[f"{week}/2026-06-01.md"]
+    assert "## 10:00 to 10:03: " in day
+    assert re.search(r"claude-code \w+, 2026-06-01 10:0\d:00 UTC, session s0, events? e0-\d", day)
+    assert "\n> Fixed: the refresh now takes a lock" in day
+    assert home.rows("export", base)[0]["written"] == 0
+    assert tree(base) == {path: text.encode() for path, text in files.items()}
+    (counts,) = home.rows("import-notes", base, "--replace")
+    assert (counts["create"], counts["change"], counts["forget"]) == (0, 0, 0)
+
+
+def test_a_summary_of_a_compaction_is_a_note(home: House) -> None:
+    """It is archived as it comes in, once, and stands in the log of its day."""
+    talk(home)
+    again = event("we did", event_id="c1", timestamp_ms=NOON + 2 * DAY + 9 * MINUTE)
+    home.say(again | {"session_id": "s2", "metadata": {"compaction": "true"}})
+    (archive,) = home.rows("notes", "list", "--kind", "archive")
+    assert archive["provenance"] == ["c1"]
+    assert archive["name"].startswith("archive s2 ")
+    (log,) = home.rows("daily", "show", "2026-06-03")
+    assert log["content"] == "# 2026-06-03\n\n## 10:09 compaction summary\n\nwe did\n"
+
+
 @pytest.mark.parametrize("through", ["file", "pipe"])
 def test_json_lines_restore_everything(home: House, through: str) -> None:
-    """Events and all revisions of notes come back into an empty store with the same ids."""
-    home.say(*(event(f"t{n}", event_id=f"e{n}", timestamp_ms=1_000 - n) for n in range(5)))
+    """Events and all revisions of notes come back with their ids, and the rest follows."""
+    talk(home)
     home.memory("remember", "n", "one", "--alias", "a")
     home.memory("remember", "n", "two")
     home.memory("remember", "g", "shared", "--scope", "global")
     home.memory("forget", "n")
     path = f"{home.base}/all.jsonl"
-    assert home.rows("export", "--jsonl", path) == [{"events": 5, "notes": 4}]
+    (counts,) = home.rows("export", "--jsonl", path)
+    assert (counts["events"], counts["notes"], counts["nodes"] > 6) == (13, 9, True)
+    assert counts["grips"] > 0
     before = home.rows("export", "--jsonl", "-")
     home.stop()
     for name in "dr":
@@ -315,15 +398,19 @@ def test_json_lines_restore_everything(home: House, through: str) -> None:
     with open(path, encoding="utf-8") as file:
         content = file.read()
     source = path if through == "file" else "-"
-    done = home.memory("import-jsonl", source, data=content + 'nonsense\n{"type": "node"}\n')
+    done = home.memory("import", "--jsonl", source, data=content + 'nonsense\n{"type": "new"}\n')
     if through == "pipe":
-        assert (done.returncode, done.stderr) == (1, "line 11: not JSON in UTF-8\n")
-    counts = json.loads(done.stdout)
-    assert (counts["events"], counts["notes"], counts["known"]) == (5, 4, 0)
+        line = content.count("\n") + 1
+        assert (done.returncode, done.stderr) == (1, f"line {line}: not JSON in UTF-8\n")
+    found = json.loads(done.stdout)
+    assert (found["events"], found["notes"], found["known"]) == (13, 9, 0)
+    assert found["derived"] == counts["nodes"] + counts["grips"]
+    settle(home)
     after = home.rows("export", "--jsonl", "-")
     for record in (*before, *after):
         record.pop("store_id", None)
         record.pop("arrival_ms", None)
     assert after == before
-    again = home.rows("import-jsonl", path)[0]
-    assert (again["known"], again["refused"]) == (9, 0)
+    again = home.rows("import", "--jsonl", path)[0]
+    assert (again["known"], again["refused"]) == (22, 0)
+    assert home.memory("import", "--jsonl", path, "--dry-run").returncode == 2

@@ -10,10 +10,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from hashlib import blake2b, sha256
+from heapq import merge
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memoryd.domain import notepage
 from memoryd.domain.note import MEMORY, SCRATCHPAD, Note
+from memoryd.edges.page import Page, escaped
+from memoryd.edges.tocpages import grip, toc_pages
 
 if TYPE_CHECKING:
     from memoryd.client import Client
@@ -26,7 +29,6 @@ _UNSAFE: Final = re.compile(r"[^a-z0-9._-]+", re.IGNORECASE)
 _PLAIN: Final = re.compile(r"[a-z0-9_][a-z0-9._-]*")
 _HASHED: Final = re.compile(r".*-[0-9a-f]{8}")
 _LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
-_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|&!~])")
 _SLUG_LIMIT: Final = 60
 _BOOK: Final = """\
 [book]
@@ -37,15 +39,6 @@ src = "."
 build-dir = "book"
 create-missing = false
 """
-
-
-class Page(NamedTuple):
-    """One file of the tree; ``chapter`` is its title in SUMMARY.md, under its ``part``."""
-
-    path: str
-    text: str
-    part: str
-    chapter: str
 
 
 class Outcome(NamedTuple):
@@ -67,7 +60,7 @@ def note_pages(client: "Client", project: str) -> Iterator[Page]:
 
 
 # a further section of the tree is one more function here
-SECTIONS: Final[tuple[Callable[["Client", str], Iterator[Page]], ...]] = (note_pages,)
+SECTIONS: Final[tuple[Callable[["Client", str], Iterator[Page]], ...]] = (note_pages, toc_pages)
 
 
 def note_path(note: Note) -> str:
@@ -142,13 +135,13 @@ def summary(pages: Iterable[Page]) -> str:
         if page.part != part:
             part = page.part
             lines.append(f"- [{part}]()")
-        title = _SPECIAL.sub(r"\\\1", page.chapter)
-        lines.append(f"{'  ' if part else ''}- [{title}]({page.path})")
+        indent = "  " * (page.depth + 1) if part else ""
+        lines.append(f"{indent}- [{escaped(page.chapter)}]({page.path})")
     return "\n".join([*lines, ""])
 
 
 def records(client: "Client") -> Iterator[dict[str, Any]]:
-    """Everything that is truth, as objects to write one per line: a head, events, notes."""
+    """Everything, as objects to write one per line: a head, the truth, what follows from it."""
     status = client.status()
     yield {
         "type": "memoryd",
@@ -156,8 +149,14 @@ def records(client: "Client") -> Iterator[dict[str, Any]]:
         "project": status["project"],
         "store_id": status["store_id"],
     }
-    yield from event_records(client, status["sequence"])
-    yield from note_records(client)
+    # in the order in which it was written, so that it can be written so again
+    yield from merge(
+        event_records(client, status["sequence"]),
+        note_records(client, "project"),
+        key=lambda record: record.get("log_sequence", record["sequence"]),
+    )
+    yield from note_records(client, "global")
+    yield from toc_records(client)
 
 
 def event_records(client: "Client", end: int) -> Iterator[dict[str, Any]]:
@@ -170,16 +169,30 @@ def event_records(client: "Client", end: int) -> Iterator[dict[str, Any]]:
             return
 
 
-def note_records(client: "Client") -> Iterator[dict[str, Any]]:
-    """Every revision of every note, in the order of writing."""
-    for scope in ("project", "global"):
-        after, more = 0, True
-        while more:
-            answer = client.note("ListRevisions", scope=scope, after_sequence=after, limit=1000)
-            more = answer["has_more"]
-            for revision in answer["revisions"]:
-                after = revision["sequence"]
-                yield {"type": "note", **revision}
+def note_records(client: "Client", scope: str) -> Iterator[dict[str, Any]]:
+    """Every revision of every note of a store, in the order of writing."""
+    after, more = 0, True
+    while more:
+        answer = client.note("ListRevisions", scope=scope, after_sequence=after, limit=1000)
+        more = answer["has_more"]
+        for revision in answer["revisions"]:
+            after = revision["sequence"]
+            yield {"type": "note", **revision}
+
+
+def toc_records(client: "Client") -> Iterator[dict[str, Any]]:
+    """Every node of the table of contents, and behind it the grips that no other had before.
+
+    How often a node was written anew is left out: it says nothing of what happened.
+    """
+    seen: set[str] = set()
+    for node in client.nodes():
+        yield {"type": "node", **{k: v for k, v in node.items() if k != "version"}}
+        for grip_id in [grip_id for bullet in node["bullets"] for grip_id in bullet["grip_ids"]]:
+            found = None if grip_id in seen else grip(client, grip_id)
+            if found is not None:
+                seen.add(grip_id)
+                yield {"type": "grip", **found}
 
 
 def _value(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`memory export`, `import-notes` and `import-jsonl`: a readable copy, there and back."""
+"""`memory export`, `import-notes` and `import --jsonl`: a readable copy, there and back."""
 
 import os
 import sys
@@ -35,7 +35,7 @@ _MARKS = {"create": "+", "change": "~", "forget": "-", "older": "<"}
     "--jsonl",
     metavar="FILE",
     type=click.Path(dir_okay=False, allow_dash=True),
-    help='Write events and all revisions of notes as JSON lines; "-" is stdout.',
+    help='Write everything as JSON lines, for memory import --jsonl; "-" is stdout.',
 )
 @click.option("--force", is_flag=True, help="Also replace files that were edited since.")
 @out.common
@@ -85,7 +85,7 @@ def _export_jsonl(output: Output, path: str) -> None:
         except OSError as error:
             raise Refused(f"{path} cannot be written: {error}") from None
     if path != "-":
-        _say(output, {"events": counts["event"], "notes": counts["note"]})
+        _say(output, {f"{kind}s": counts[kind] for kind in ("event", "note", "node", "grip")})
 
 
 def _private(path: str) -> Any:
@@ -143,10 +143,7 @@ def _show_steps(output: Output, steps: list[Any], *, dry_run: bool) -> None:
     _say(output, {action: counted[action] for action in actions})
 
 
-@click.command(epilog="\b\nExample:\n  gunzip < backup.jsonl.gz | memory import-jsonl -")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
-@out.common
-def import_jsonl(output: Output, file: str) -> None:
+def restore(output: Output, file: str) -> None:
     """Restore events and notes from what memory export --jsonl wrote, with the same ids."""
     from memoryd.edges.importers.jsonl import Restore
 

@@ -1,4 +1,7 @@
-"""`memory import`: conversations that are on disk already, into the log of their project."""
+"""`memory import`: conversations that are on disk already, into the log of their project.
+
+With ``--jsonl``, a copy of everything into a store.
+"""
 
 import os
 import sys
@@ -24,6 +27,7 @@ Examples:
   memory import claude-code --since 30d
   memory import codex ~/old-laptop/.codex/sessions --project-map moved.json
   memory import ~/backup --into-this-project --dry-run
+  gunzip < backup.jsonl.gz | memory import --jsonl -
 
 \b
 Agents: claude-code, codex, gemini, copilot, cursor, opencode.
@@ -47,13 +51,28 @@ conversations that name no directory. Importing again adds nothing."""
     help="Write everything into the log of this project, each event marked with its own.",
 )
 @click.option("--dry-run", is_flag=True, help="Read and count, and write nothing.")
+@click.option(
+    "--jsonl",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    help='Instead restore what memory export --jsonl wrote, with the same ids; "-" is stdin.',
+)
 @out.common
-def import_(output: Output, what: tuple[str, ...], since: int, **options: Any) -> None:
+def import_(
+    output: Output, what: tuple[str, ...], since: int, jsonl: str | None, **options: Any
+) -> None:
     """Import the transcripts of an agent, or of all agents, into the logs of their projects.
 
     Each conversation goes to the daemon of the project that its directory belongs to; a project
     whose daemon is not running is named, and the others go on.
     """
+    if jsonl is not None:
+        if what or since or any(options.values()):
+            raise click.UsageError("--jsonl restores all of a copy: give nothing else")
+        from memoryd.edges.cli.copy import restore
+
+        restore(output, jsonl)
+        return
     from memoryd.edges.importers.run import Options, Run
 
     with prepared(output, what, **options) as (found, routes):

@@ -27,7 +27,6 @@ _COMMANDS: Final = {
     "export": "copy",
     "forget": "remember",
     "import": "import_",
-    "import-jsonl": "copy",
     "import-notes": "copy",
     "ingest": "ingest",
     "install": "install",

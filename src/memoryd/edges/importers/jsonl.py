@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from memoryd.client import Client
 
 _BATCH: Final = 500
+_DERIVED: Final = ("node", "grip")  # the daemon makes them again
 _BATCH_BYTES: Final = 8 * 1024 * 1024
 
 
@@ -21,7 +22,8 @@ class Restore:
     """One run: numbered lines in, batches out, and the count of what became of them."""
 
     def __init__(self, client: "Client", complain: Callable[[int, str], None]) -> None:
-        self.counts = {"events": 0, "notes": 0, "known": 0, "skipped": 0, "refused": 0}
+        words = ("events", "notes", "known", "derived", "skipped", "refused")
+        self.counts = dict.fromkeys(words, 0)
         self._client = client
         self._complain = complain
         self._batch: list[tuple[int, dict[str, Any]]] = []
@@ -39,7 +41,7 @@ class Restore:
                 self._refuse(number, str(error))
                 continue
             if kind not in {"event", "note"}:
-                self.counts["skipped"] += kind != "memoryd"
+                self.counts["derived" if kind in _DERIVED else "skipped"] += kind != "memoryd"
                 continue
             size = len(data or b"")
             if (
@@ -61,7 +63,7 @@ class Restore:
             self._send_notes(batch)
 
     def _send_events(self, batch: list[tuple[int, dict[str, Any]]]) -> None:
-        results = self._client.ingest(event for _, event in batch)
+        results = self._client.ingest((event for _, event in batch), restoring=True)
         for (number, _), result in zip(batch, results, strict=True):
             if result["error_code"] or result["error"]:
                 self._refuse(number, result["error"])
