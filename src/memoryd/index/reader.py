@@ -24,11 +24,11 @@ from memoryd.index import schema
 from memoryd.index.files import doubting
 
 POOL: Final = 100  # candidates that are weighed against each other
-_COSTLY_POOL: Final = 30  # the same, where that takes long
+_COSTLY_POOL: Final = 24  # the same, where that takes long
 _PULLED: Final = 10  # of the first candidates, the turns beside them are looked at too
 _TERMS: Final = 24  # the rarest terms of a question that are asked for
 _LIST: Final = 250  # documents in the list of one term
-_COSTLY: Final = 60_000  # postings above which terms are not asked for one by one
+_COSTLY: Final = 15_000  # postings above which terms are not asked for one by one
 _COMMON_SPEAKER: Final = 20_000  # documents above which a speaker's name finds nobody
 _PREFIXED: Final = 32  # terms that one beginning may stand for
 _FUZZY_FIT: Final = 6.0  # what a misspelled term fits; the engine does not say
