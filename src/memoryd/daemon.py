@@ -26,11 +26,11 @@ from memoryd.project import UNIFIED, global_notes_dir, private_dir
 
 if TYPE_CHECKING:
     from memoryd.domain.calendar import Calendar
-    from memoryd.domain.redact import Redactor
     from memoryd.rpc.server import Health
     from memoryd.services.context import ContextBlocks
+    from memoryd.services.indexer import Indexer
     from memoryd.services.note_query import NoteQuery
-    from memoryd.services.notes import LocalTime, Notes
+    from memoryd.services.note_stores import Stores
     from memoryd.services.search import Search
     from memoryd.services.status import ErrorBook
     from memoryd.services.toc import Contents
@@ -169,10 +169,10 @@ class Daemon:
         from memoryd.rpc.servicers import Identity, MemoryServicer, Services
         from memoryd.services.archivist import Archivist
         from memoryd.services.drain import Drain
-        from memoryd.services.indexer import Indexer
         from memoryd.services.ingest import Ingest
+        from memoryd.services.note_query import NoteQuery
+        from memoryd.services.notes import Notes
         from memoryd.services.query import Query
-        from memoryd.services.search import Search
         from memoryd.services.status import ErrorBook, figures
         from memoryd.services.toc import Contents
         from memoryd.storage.store import FORMAT_VERSION
@@ -184,16 +184,17 @@ class Daemon:
         name = "" if settings.unified else settings.project
         ingest = Ingest(committer, clock_ms, name, redactor)
         guard = Guard(token, settings.max_streams, errors)
-        indexer = Indexer(f"{settings.data_dir}/index", store.log, committer, errors.add)
         model = writing.model_of(settings, store, errors)
         deriving = scheduler.start(stack, settings, store, committer, errors, clock_ms)
         derived = writing.Derived(store, deriving.pump, deriving.calendar, deriving.summarizer)
         written = writing.start(stack, settings, model, derived, errors, clock_ms)
         contents = Contents(store.nodes, store.log, deriving.calendar)
-        search = Search(store.log, indexer, clock_ms)
-        notes, note_query = _notes(
-            stack, settings, store, committer, redactor, deriving.calendar.moment
+        stores = _note_stores(stack, settings, store, committer)
+        notes, note_query = (
+            Notes(stores, clock_ms, deriving.calendar.moment, redactor),
+            NoteQuery(stores),
         )
+        search, indexer = _search(settings, store, committer, stores, deriving.calendar, errors)
         ingest.on_compaction = Archivist(notes, errors, unified=settings.unified).keep
         services = Services(
             ingest=ingest,
@@ -322,26 +323,48 @@ def _report(place: str, counts: str, problems: list[str]) -> None:
     print(f"{place}: {counts}, {f'{len(problems)} problems' if problems else 'whole'}")
 
 
-def _notes(
-    stack: ExitStack,
+def _search(
     settings: config.Settings,
     store: "Store",
     committer: "Committer",
-    redactor: "Redactor",
-    local: "LocalTime",
-) -> "tuple[Notes, NoteQuery]":
-    """Wire the notes: the project's own store, and the one that all projects share."""
-    from memoryd.services.note_query import NoteQuery
+    notes: "Stores",
+    calendar: "Calendar",
+    errors: "ErrorBook",
+) -> "tuple[Search, Indexer]":
+    """Wire the index to what it follows: the log, the nodes, the notes of both stores."""
+    from memoryd.services.feeds import NodeSource, NoteSource
+    from memoryd.services.hits import Hits
+    from memoryd.services.indexer import Indexer
+    from memoryd.services.search import Search
+    from memoryd.services.whereabouts import Whereabouts
+    from memoryd.storage.global_notes import FILE
+
+    own = "" if settings.unified else settings.project
+    shared = f"{global_notes_dir()}/{FILE}"  # not made by looking for it
+    where = Whereabouts(store.nodes, store.log, calendar)
+    sources = (
+        NodeSource(store.nodes, store.log, where),
+        NoteSource("notes", notes.own.book, own),
+        NoteSource("global-notes", notes.shared.book, "", lambda: os.path.exists(shared)),
+    )
+    path = f"{settings.data_dir}/index"
+    indexer = Indexer(path, store.log, committer, errors.add, sources)
+    hits = Hits(store.log, store.nodes, where, notes.own.book, notes.shared.book)
+    return Search(store.log, indexer, hits, clock_ms), indexer
+
+
+def _note_stores(
+    stack: ExitStack, settings: config.Settings, store: "Store", committer: "Committer"
+) -> "Stores":
+    """The stores of notes: the project's own, and the one that all projects share."""
     from memoryd.services.note_stores import Stores
-    from memoryd.services.notes import Notes
     from memoryd.storage.global_notes import GlobalNotes
     from memoryd.storage.notes import ProjectNotes
 
     shared = GlobalNotes(global_notes_dir())
     stack.callback(shared.close)
     own = "" if settings.unified else settings.project
-    stores = Stores(ProjectNotes(store, committer), shared, own)
-    return Notes(stores, clock_ms, local, redactor), NoteQuery(stores)
+    return Stores(ProjectNotes(store, committer), shared, own)
 
 
 def _context(

@@ -151,6 +151,8 @@ class Search(NamedTuple):
     agent: str = ""
     session_id: str = ""
     project: str = ""
+    node_id: str = ""
+    scope: str = ""
     since_ms: int = 0
     until_ms: int = 0
     limit: int = 0
@@ -172,6 +174,8 @@ class Search(NamedTuple):
             "agent_filter": self.agent or None,
             "session_id": self.session_id,
             "project": self.project,
+            "node_id": self.node_id,
+            "scope": self.scope,
             "from_timestamp_ms": self.since_ms,
             "to_timestamp_ms": self.until_ms,
             "limit": self.limit,

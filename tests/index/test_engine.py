@@ -102,7 +102,7 @@ def test_filters_never_leak(
     }
     shelf = Shelf(f"{os.fspath(tmp_path)}/leak", made.values())
     filters = Filters(
-        kinds=tuple(kind.name.lower() for kind in kinds),
+        kinds=kinds,
         roles=tuple(ROLE_NAMES[EventRole(role)] for role in roles),
         session=session,
         project="x",
@@ -143,8 +143,10 @@ def test_a_document_replaces_the_one_before(shelve: Shelve) -> None:
     shelf = shelve([node])
     shelf.writer.put([node._replace(text="blue lake")], replacing=True)
     shelf.writer.commit({"log": 1})
-    assert shelf.find("pool") == []
-    assert shelf.find("lake") == ["day"]
+    nodes = Filters(kinds=(Kind.NODE,))
+    assert shelf.find("pool", nodes) == []
+    assert shelf.find("lake", nodes) == ["day"]
+    assert shelf.find("lake") == []
     shelf.writer.remove(Kind.NODE, ["day"])
     shelf.writer.commit({"log": 1})
     assert shelf.find("lake") == []
@@ -157,7 +159,7 @@ def test_the_state_arrives_with_its_documents(shelve: Shelve) -> None:
     shelf.writer.close()
     reader = Reader(files.open_existing(shelf.path))
     assert reader.state() == State("store", {"log": 1}, 5)
-    assert reader.count(Filters(kinds=("event",))) == 5
+    assert reader.count(Filters(kinds=(Kind.EVENT,))) == 5
 
 
 def test_a_writer_goes_on_after_an_error(shelve: Shelve) -> None:
@@ -169,7 +171,7 @@ def test_a_writer_goes_on_after_an_error(shelve: Shelve) -> None:
     assert shelf.writer.waiting == 0
     shelf.writer.put(corpus.documents()[:3], replacing=False)
     shelf.writer.commit({"log": 3})
-    assert shelf.reader.count(Filters(kinds=("event",))) == 3
+    assert shelf.reader.count(Filters(kinds=(Kind.EVENT,))) == 3
     shelf.writer.rest()
     shelf.writer.put(corpus.documents()[3:4], replacing=False)
     shelf.writer.commit({"log": 4})

@@ -9,10 +9,13 @@ from memoryd.domain import context
 from memoryd.domain.context import Item, Section
 from memoryd.domain.errors import InvalidInput, NotFound, StoreDamaged
 from memoryd.domain.event import Event
+from memoryd.services import hits
 from memoryd.services.context import FIRST_LOOK_MS, Ask, ContextBlocks, Gatherer, Hits, Since
 from memoryd.services.indexer import Indexer
 from memoryd.services.search import Search, SearchQuery
 from memoryd.services.toc import Contents
+from memoryd.services.whereabouts import Whereabouts
+from memoryd.storage.notebook import NoteBook
 from tests.services.rig import DAY, HOUR, NOON, Rig, event
 
 ASK = Ask(session_id="now", agent="claude-code")
@@ -183,7 +186,9 @@ def test_hits_carry_the_grips_that_stand_on_them(room: Room, tmp_path: os.PathLi
     indexer = Indexer(f"{os.fspath(tmp_path)}/index", rig.store.log, rig.committer, _ignored)
     indexer.start()
     try:
-        search = Search(rig.store.log, indexer, lambda: rig.now_ms)
+        log, nodes, book = rig.store.log, rig.store.nodes, NoteBook(rig.store.db)
+        words = hits.Hits(log, nodes, Whereabouts(nodes, log, rig.calendar), book, book)
+        search = Search(log, indexer, words, lambda: rig.now_ms)
         deadline = time.monotonic() + 60
         while len(search.teleport(SearchQuery("gateway")).hits) < 2:
             assert time.monotonic() < deadline, "nothing was indexed"

@@ -2,21 +2,27 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memoryd.domain.calendar import Calendar
 from memoryd.domain.document import Document, Kind
 from memoryd.domain.errors import InvalidInput, NotFound
 from memoryd.domain.event import Event
+from memoryd.domain.question import read
 from memoryd.index.reader import Filters
 from memoryd.services.feed import Change
+from memoryd.services.hits import Hits
 from memoryd.services.indexer import Indexer, IndexState
 from memoryd.services.search import Search, SearchQuery
+from memoryd.services.whereabouts import Whereabouts
 from memoryd.storage.committer import Committer
 from memoryd.storage.log import Draft
+from memoryd.storage.notebook import NoteBook
 from memoryd.storage.store import Store
 
 WAIT_SECONDS = 60.0
@@ -53,7 +59,10 @@ class Room:
     @property
     def search(self) -> Search:
         """The service on the index of now."""
-        return Search(self.store.log, self.indexer, lambda: 10_000)
+        log, nodes = self.store.log, self.store.nodes
+        book = NoteBook(self.store.db)
+        hits = Hits(log, nodes, Whereabouts(nodes, log, Calendar(UTC)), book, book)
+        return Search(log, self.indexer, hits, lambda: 10_000)
 
     def write(self, *events: Event) -> None:
         """Write events to the log."""
@@ -107,15 +116,18 @@ def indexed(room: Room) -> dict[str, int]:
     """Every event that the index knows, with its place in its session."""
     reader = room.indexer.reader
     assert reader is not None
-    heads = reader.newest(_all(), Filters(kinds=("event",)), 1_000)
+    heads = reader.newest(read(""), Filters(kinds=(Kind.EVENT,)), 1_000)
     assert len(heads) == len({head.id for head in heads})
     return {head.id: head.place for head in heads}
 
 
-def _all() -> Any:
-    from memoryd.domain.question import read
-
-    return read("")
+def nodes_with(room: Room, words: str) -> list[str]:
+    """The nodes in which words occur."""
+    reader = room.indexer.reader
+    if reader is None:
+        return []
+    found = reader.pool(read(words), Filters(kinds=(Kind.NODE,)))
+    return [candidate.head.id for candidate in found.candidates]
 
 
 def test_what_is_written_is_found(room: Room) -> None:
@@ -233,6 +245,9 @@ def test_another_source_is_followed_by_its_cursor(tmp_path: os.PathLike[str]) ->
         def __init__(self) -> None:
             self.changed: list[Change] = []
 
+        def newest(self) -> int:
+            return self.changed[-1].cursor if self.changed else 0
+
         def changes(self, cursor: int, place: Callable[[str], int]) -> Iterator[Change]:
             return (change for change in list(self.changed) if change.cursor > cursor)
 
@@ -241,16 +256,16 @@ def test_another_source_is_followed_by_its_cursor(tmp_path: os.PathLike[str]) ->
     room.sources = (nodes,)
     room.restart()
     day = Document(Kind.NODE, "day", "a red pool", 1, 1)
-    nodes.changed.append(Change(1, day))
-    room.until(lambda: room.find("pool") == ["day"])
-    nodes.changed.append(Change(2, day._replace(text="a blue lake")))
-    room.until(lambda: room.find("lake") == ["day"])
-    assert room.find("pool") == []
-    nodes.changed.append(Change(3, None, (Kind.NODE, "day")))
-    room.until(lambda: room.find("lake") == [])
+    nodes.changed.append(Change(1, (day,)))
+    room.until(lambda: nodes_with(room, "pool") == ["day"])
+    nodes.changed.append(Change(2, (day._replace(text="a blue lake"),)))
+    room.until(lambda: nodes_with(room, "lake") == ["day"])
+    assert nodes_with(room, "pool") == []
+    nodes.changed.append(Change(3, gone=((Kind.NODE, "day"),)))
+    room.until(lambda: nodes_with(room, "lake") == [])
     room.restart()
     room.settle()
-    assert room.find("lake pool") == []
+    assert nodes_with(room, "lake pool") == []
     room.close()
 
 

@@ -14,7 +14,7 @@ from memoryd.domain import analyze
 LENGTH_LIMIT: Final = 10_000  # characters of a question that are read
 TERM_LIMIT: Final = 64
 PHRASE_LIMIT: Final = 8
-FIELDS: Final = frozenset(("kind", "agent", "session", "role", "project", "speaker"))
+FIELDS: Final = frozenset(("kind", "agent", "session", "role", "project", "speaker", "scope"))
 
 # how much a term counts beside a plain word
 WHOLE: Final = 1.3  # a name as it is written

@@ -213,7 +213,7 @@ class _Scorer:
         """What short turns next to a short turn lend it."""
         weights = self._weights
         others = self._places.get(head.session)
-        if not others or len(others) == 1 or head.length > weights.short:
+        if not others or not head.place or len(others) == 1 or head.length > weights.short:
             return []
         found = []
         for step, share in ((1, 1.0), (2, weights.second)):

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import tantivy
 from tantivy import Occur, Query
 
-from memoryd.domain.document import Head
+from memoryd.domain.document import KIND_NAMES, Head, Kind
 from memoryd.domain.errors import IndexDoubt
 from memoryd.domain.question import How, Question, Term
 from memoryd.domain.rank import Candidate, Pool, rarity
@@ -41,12 +41,13 @@ Clause = tuple[Occur, Query]
 class Filters(NamedTuple):
     """Which documents are wanted; an empty part asks for nothing in particular."""
 
-    kinds: tuple[str, ...] = ()
+    kinds: tuple[Kind, ...] = ()  # nodes and grips are not looked for together with others
     roles: tuple[str, ...] = ()
     agent: str = ""
     session: str = ""
     project: str = ""
     node: str = ""
+    scope: str = ""
     speaker: tuple[str, ...] = ()  # analysed
     from_ms: int = 0
     to_ms: int = 0  # included; 0: no end
@@ -71,8 +72,11 @@ class Reader:
     def count(self, filters: Filters = Filters()) -> int:  # noqa: B008 - a tuple
         """How many documents there are."""
         with doubting("the index cannot be counted"):
-            clauses = self._filter(filters) or [(Occur.Must, Query.all_query())]
-            found = self._index.searcher().search(Query.boolean_query(clauses), 1, count=True)
+            searcher = self._index.searcher()
+            clauses = self._filter(filters)
+            if not clauses:
+                return int(searcher.num_docs)
+            found = searcher.search(Query.boolean_query(clauses), 1, count=True)
             return int(found.count or 0)  # type: ignore[attr-defined]
 
     def segments(self) -> int:
@@ -111,6 +115,7 @@ class _Asking:
     ) -> None:
         self._searcher = index.searcher()
         self._schema = made
+        self._text = schema.text_field(filters.kinds)
         self._documents = max(1, self._searcher.num_docs)
         self._must = filter_clauses(made, filters)
         self._must += [(Occur.Must, self._phrase(p)) for p in question.phrases]
@@ -208,7 +213,7 @@ class _Asking:
         wanted = {
             (head.session, head.place + step)
             for head in (heads[address] for address in best)
-            if head.session
+            if head.place
             for step in ((-2, -1, 1, 2) if count == _PULLED else (-1, 1))
         }
         terms = [self._term("place", schema.place_of(*place)) for place in wanted - known]
@@ -239,25 +244,25 @@ class _Asking:
         return found
 
     def _frequency(self, term: Term) -> int:
-        return int(self._searcher.doc_freq("text", term.token))
+        return int(self._searcher.doc_freq(self._text, term.token))
 
     def _query(self, term: Term) -> Query:
-        exact = self._term("text", term.token, "freq")
+        exact = self._term(self._text, term.token, "freq")
         if term.how is How.PREFIX:
-            found = self._searcher.terms_with_prefix("text", term.token, limit=_PREFIXED)
-            terms = [self._term("text", token, "freq") for token, _ in found]
+            found = self._searcher.terms_with_prefix(self._text, term.token, limit=_PREFIXED)
+            terms = [self._term(self._text, token, "freq") for token, _ in found]
             return self._weighed(Query.disjunction_max_query([exact, *terms]), term.weight)
         if term.how is How.FUZZY:
             wrong = 2 if len(term.token) >= _LONG_WORD else 1
-            near = Query.fuzzy_term_query(self._schema, "text", term.token, wrong)
+            near = Query.fuzzy_term_query(self._schema, self._text, term.token, wrong)
             near = Query.const_score_query(near, _FUZZY_FIT)
             return self._weighed(Query.disjunction_max_query([exact, near]), term.weight)
         return self._weighed(exact, term.weight)
 
     def _phrase(self, tokens: tuple[str, ...]) -> Query:
         if len(tokens) == 1:
-            return _silent(self._term("text", tokens[0]))
-        return _silent(Query.phrase_query(self._schema, "text", list(tokens)))
+            return _silent(self._term(self._text, tokens[0]))
+        return _silent(Query.phrase_query(self._schema, self._text, list(tokens)))
 
     def _term(self, field: str, value: str, option: str = "basic") -> Query:
         return Query.term_query(self._schema, field, value, option)
@@ -271,12 +276,13 @@ def filter_clauses(made: tantivy.Schema, filters: Filters) -> list[Clause]:
     """What the filters ask of a document, without any say in its score."""
     clauses: list[Clause] = []
     for field, values in (
-        ("kind", filters.kinds),
+        ("kind", tuple(KIND_NAMES[kind] for kind in filters.kinds)),
         ("role", filters.roles),
         ("agent", (filters.agent,) if filters.agent else ()),
         ("session", (filters.session,) if filters.session else ()),
         ("project", (filters.project,) if filters.project else ()),
         ("path", (filters.node,) if filters.node else ()),
+        ("scope", (filters.scope,) if filters.scope else ()),
     ):
         if values:
             terms = [Query.term_query(made, field, value, "basic") for value in values]

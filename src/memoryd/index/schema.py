@@ -4,19 +4,32 @@ Texts come in analysed, as tokens joined by spaces, and are not stored: what was
 log must not live on here. What is stored of a document is its `Head`, and, in a document of its
 own, the `State` that the commit stands for, so that both arrive on the disk together or not at
 all.
+
+Nodes and grips have a text field of their own: they repeat the telling words of events, which
+would make these words look common where events are weighed.
 """
 
 import json
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import msgpack
 import tantivy
 
 from memoryd.domain import analyze
-from memoryd.domain.document import KIND_NAMES, ROLE_NAMES, TEXT_LIMIT, Document, Head, who_spoke
+from memoryd.domain.document import (
+    DERIVED,
+    KIND_NAMES,
+    ROLE_NAMES,
+    TEXT_LIMIT,
+    Document,
+    Head,
+    Kind,
+    who_spoke,
+)
 from memoryd.domain.event import EventRole
 
-FORMAT: Final = f"1.{analyze.VERSION}"  # of the fields here, and of the tokens in them
+FORMAT: Final = f"2.{analyze.VERSION}"  # of the fields here, and of the tokens in them
 STATE_KEY: Final = "state"
 _PART: Final = "\x1f"  # ids are printable, so none holds it
 
@@ -42,13 +55,20 @@ class State(NamedTuple):
 def build() -> tantivy.Schema:
     """The schema."""
     made = tantivy.SchemaBuilder()
-    for name in ("key", "place", "kind", "agent", "session", "role", "project", "path"):
+    for name in ("key", "place", "kind", "agent", "session", "role", "project", "path", "scope"):
         made.add_text_field(name, tokenizer_name="raw", index_option="basic")
-    made.add_text_field("text", tokenizer_name="whitespace", index_option="position")
+    for name in ("text", "gist"):
+        made.add_text_field(name, tokenizer_name="whitespace", index_option="position")
     made.add_text_field("who", tokenizer_name="whitespace", index_option="basic")
     made.add_integer_field("time", fast=True)
     made.add_bytes_field("head", stored=True, indexed=False)
     return made.build()
+
+
+def text_field(kinds: Iterable[Kind]) -> str:
+    """The field that holds the words of documents of these kinds; none: events and notes."""
+    wanted = frozenset(kinds)
+    return "gist" if wanted and wanted <= DERIVED else "text"
 
 
 def key_of(kind: int, id_: str) -> str:
@@ -78,22 +98,27 @@ def fields(document: Document) -> dict[str, object]:
         tuple(who),
         analyze.sketch(tokens),
         document.path,
+        document.scope,
+        document.number,
     )
     found: dict[str, object] = {
         "key": key_of(document.kind, document.id),
         "kind": KIND_NAMES[document.kind],
         "agent": document.agent,
         "project": document.project,
-        "text": " ".join(tokens),
+        text_field((document.kind,)): " ".join(tokens),
         "who": " ".join(who),
         "time": document.time_ms,
         "head": encode_head(head),
     }
     if document.session:
         found["session"] = document.session
-        found["place"] = place_of(document.session, document.place)
+        if document.place:
+            found["place"] = place_of(document.session, document.place)
     if document.role:
         found["role"] = ROLE_NAMES[EventRole(document.role)]
+    if document.scope:
+        found["scope"] = document.scope
     if document.path:
         found["path"] = list(document.path)
     return found

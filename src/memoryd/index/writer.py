@@ -11,7 +11,7 @@ from typing import Final
 
 import tantivy
 
-from memoryd.domain.document import Document, Kind
+from memoryd.domain.document import KIND_NAMES, Document, Kind
 from memoryd.index import schema
 from memoryd.index.files import doubting
 
@@ -57,6 +57,12 @@ class Writer:
                 engine.delete_documents_by_term("key", schema.key_of(kind, id_))
                 self._events -= kind == Kind.EVENT
                 self.waiting += 1
+
+    def remove_all(self, kind: Kind) -> None:
+        """Take all documents of a kind out, of all but events. Raises IndexDoubt as `remove`."""
+        with self._dropping("documents cannot be removed"):
+            self._open().delete_documents_by_term("kind", KIND_NAMES[kind])
+            self.waiting += 1
 
     def commit(self, cursors: dict[str, int]) -> None:
         """Bring everything to the disk, and how far the sources have been taken in with it.

@@ -2165,6 +2165,7 @@ class TeleportSearchRequest(_message.Message):
     RECENCY_HALF_LIFE_MS_FIELD_NUMBER: _builtins.int
     PER_SESSION_FIELD_NUMBER: _builtins.int
     DOC_TYPES_FIELD_NUMBER: _builtins.int
+    SCOPE_FIELD_NUMBER: _builtins.int
     query: _builtins.str
     """Up to 10,000 characters are read. Without words, but with filters: what
     passes the filters, newest first.
@@ -2181,7 +2182,10 @@ class TeleportSearchRequest(_message.Message):
     """First and last moment, inclusive. 0: no bound."""
     to_timestamp_ms: _builtins.int
     node_id: _builtins.str
-    """Only what lies in this node of the table of contents, or below it."""
+    """Only what lies in this node of the table of contents, or below it: events
+    and notes by its time and, of a segment, its session. NOT_FOUND if there is
+    no such node.
+    """
     project: _builtins.str
     """Only what belongs to this project (in a store that several share)."""
     offset: _builtins.int
@@ -2201,13 +2205,18 @@ class TeleportSearchRequest(_message.Message):
     """With a value: at most so many results of one session come first, the
     others behind them. 0: as they rank.
     """
+    scope: _builtins.str
+    """Only notes of this scope: session, project or global."""
     @_builtins.property
     def roles(self) -> _containers.RepeatedScalarFieldContainer[Global___EventRole.ValueType]:
         """Only what was said in these roles; empty: all."""
 
     @_builtins.property
     def doc_types(self) -> _containers.RepeatedScalarFieldContainer[Global___TeleportDocType.ValueType]:
-        """Only results of these types, beside doc_type; empty: all."""
+        """Only results of these types, beside doc_type. Empty: events and notes; nodes
+        and grips follow where these do not fill the answer, but none that stands on
+        an event in it, whose result names it.
+        """
 
     def __init__(
         self,
@@ -2229,10 +2238,11 @@ class TeleportSearchRequest(_message.Message):
         recency_half_life_ms: _builtins.int = ...,
         per_session: _builtins.int = ...,
         doc_types: _abc.Iterable[Global___TeleportDocType.ValueType] | None = ...,
+        scope: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_agent_filter", b"_agent_filter", "agent_filter", b"agent_filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_filter", b"_agent_filter", "agent_filter", b"agent_filter", "doc_type", b"doc_type", "doc_types", b"doc_types", "explain", b"explain", "from_timestamp_ms", b"from_timestamp_ms", "limit", b"limit", "node_id", b"node_id", "now_ms", b"now_ms", "offset", b"offset", "per_session", b"per_session", "project", b"project", "query", b"query", "recency_half_life_ms", b"recency_half_life_ms", "roles", b"roles", "session_id", b"session_id", "to_timestamp_ms", b"to_timestamp_ms", "utc_offset_minutes", b"utc_offset_minutes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_filter", b"_agent_filter", "agent_filter", b"agent_filter", "doc_type", b"doc_type", "doc_types", b"doc_types", "explain", b"explain", "from_timestamp_ms", b"from_timestamp_ms", "limit", b"limit", "node_id", b"node_id", "now_ms", b"now_ms", "offset", b"offset", "per_session", b"per_session", "project", b"project", "query", b"query", "recency_half_life_ms", b"recency_half_life_ms", "roles", b"roles", "scope", b"scope", "session_id", b"session_id", "to_timestamp_ms", b"to_timestamp_ms", "utc_offset_minutes", b"utc_offset_minutes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__agent_filter: _TypeAlias = _typing.Literal["agent_filter"]  # noqa: Y015
     _WhichOneofArgType__agent_filter: _TypeAlias = _typing.Literal["_agent_filter", b"_agent_filter"]  # noqa: Y015
@@ -2287,16 +2297,23 @@ class TeleportSearchResult(_message.Message):
     SNIPPET_OFFSET_FIELD_NUMBER: _builtins.int
     NODE_IDS_FIELD_NUMBER: _builtins.int
     REASONS_FIELD_NUMBER: _builtins.int
+    SEGMENT_ID_FIELD_NUMBER: _builtins.int
+    GRIP_IDS_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    SCOPE_FIELD_NUMBER: _builtins.int
     doc_id: _builtins.str
     """The id of the event, node, grip or note."""
     doc_type: Global___TeleportDocType.ValueType
     score: _builtins.float
     """Comparable within one answer only."""
     keywords: _builtins.str
+    """Of a node: its keywords, with commas."""
     timestamp_ms: _builtins.int
     agent: _builtins.str
     session_id: _builtins.str
-    """Of an event: its conversation, its id, its number in the log, who spoke."""
+    """Of an event, and of the first event that a grip stands on: its
+    conversation, its id, its number in the log, who spoke.
+    """
     event_id: _builtins.str
     sequence: _builtins.int
     role: Global___EventRole.ValueType
@@ -2305,6 +2322,14 @@ class TeleportSearchResult(_message.Message):
     """The piece of the text that fits best, and where in it the words are."""
     snippet_offset: _builtins.int
     """Where the piece begins in the text, in characters."""
+    segment_id: _builtins.str
+    """The segment among them. Empty if it lies in none: of a note, of a longer
+    period, and of an event that was written in this moment.
+    """
+    title: _builtins.str
+    """Of a node: its title. Of a note: its name."""
+    scope: _builtins.str
+    """Of a note: session, project or global."""
     @_builtins.property
     def highlights(self) -> _containers.RepeatedCompositeFieldContainer[Global___Highlight]: ...
     @_builtins.property
@@ -2316,6 +2341,12 @@ class TeleportSearchResult(_message.Message):
     @_builtins.property
     def reasons(self) -> _containers.RepeatedCompositeFieldContainer[Global___Reason]:
         """Parts of the score and factors on it, if explain was set."""
+
+    @_builtins.property
+    def grip_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Of an event: the grips whose evidence begins or ends with it. Of a segment:
+        the grips under its bullets. Of a grip: its own id.
+        """
 
     def __init__(
         self,
@@ -2336,10 +2367,14 @@ class TeleportSearchResult(_message.Message):
         snippet_offset: _builtins.int = ...,
         node_ids: _abc.Iterable[_builtins.str] | None = ...,
         reasons: _abc.Iterable[Global___Reason] | None = ...,
+        segment_id: _builtins.str = ...,
+        grip_ids: _abc.Iterable[_builtins.str] | None = ...,
+        title: _builtins.str = ...,
+        scope: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_agent", b"_agent", "_keywords", b"_keywords", "_timestamp_ms", b"_timestamp_ms", "agent", b"agent", "keywords", b"keywords", "timestamp_ms", b"timestamp_ms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent", b"_agent", "_keywords", b"_keywords", "_timestamp_ms", b"_timestamp_ms", "agent", b"agent", "doc_id", b"doc_id", "doc_type", b"doc_type", "event_id", b"event_id", "highlights", b"highlights", "keywords", b"keywords", "node_ids", b"node_ids", "project", b"project", "reasons", b"reasons", "role", b"role", "score", b"score", "sequence", b"sequence", "session_id", b"session_id", "snippet", b"snippet", "snippet_offset", b"snippet_offset", "timestamp_ms", b"timestamp_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent", b"_agent", "_keywords", b"_keywords", "_timestamp_ms", b"_timestamp_ms", "agent", b"agent", "doc_id", b"doc_id", "doc_type", b"doc_type", "event_id", b"event_id", "grip_ids", b"grip_ids", "highlights", b"highlights", "keywords", b"keywords", "node_ids", b"node_ids", "project", b"project", "reasons", b"reasons", "role", b"role", "scope", b"scope", "score", b"score", "segment_id", b"segment_id", "sequence", b"sequence", "session_id", b"session_id", "snippet", b"snippet", "snippet_offset", b"snippet_offset", "timestamp_ms", b"timestamp_ms", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__agent: _TypeAlias = _typing.Literal["agent"]  # noqa: Y015
     _WhichOneofArgType__agent: _TypeAlias = _typing.Literal["_agent", b"_agent"]  # noqa: Y015

@@ -6,8 +6,9 @@ from memoryd.domain.document import Kind
 from memoryd.domain.errors import InvalidInput
 from memoryd.pb import memory_pb2 as pb
 from memoryd.rpc.convert import from_session
+from memoryd.services.hits import Hit
 from memoryd.services.indexer import IndexStatus
-from memoryd.services.search import Answer, Hit, SearchQuery, SessionHit
+from memoryd.services.search import Answer, SearchQuery, SessionHit
 
 _KINDS: Final = {
     pb.TELEPORT_DOC_TYPE_EVENT: Kind.EVENT,
@@ -35,6 +36,7 @@ def to_search(message: pb.TeleportSearchRequest) -> SearchQuery:
         session_id=message.session_id,
         project=message.project,
         node_id=message.node_id,
+        scope=message.scope,
         from_ms=message.from_timestamp_ms,
         to_ms=message.to_timestamp_ms,
         limit=message.limit,
@@ -48,23 +50,27 @@ def to_search(message: pb.TeleportSearchRequest) -> SearchQuery:
 
 def from_hit(hit: Hit, *, explain: bool) -> pb.TeleportSearchResult:
     """A result as a message."""
-    head, recorded = hit.head, hit.recorded
-    event = recorded.event if recorded is not None else None
+    head = hit.head
     return pb.TeleportSearchResult(
         doc_id=head.id,
         doc_type=_TYPES[head.kind],
         score=hit.score,
         timestamp_ms=head.time_ms,
-        agent=(event.agent or None) if event else None,
+        agent=hit.agent or None,
+        keywords=", ".join(hit.keywords) or None,
         session_id=head.session,
-        event_id=event.event_id if event else "",
+        event_id=hit.recorded.event.event_id if hit.recorded else "",
         sequence=head.sequence,
         role=head.role,  # type: ignore[arg-type]
-        project=event.project if event else "",
+        project=hit.project,
         snippet=hit.snippet.text,
         highlights=[pb.Highlight(start=a, end=b) for a, b in hit.snippet.highlights],
         snippet_offset=hit.snippet.offset,
-        node_ids=head.path,
+        node_ids=hit.path,
+        segment_id=hit.segment_id,
+        grip_ids=hit.grip_ids,
+        title=hit.title,
+        scope=head.scope,
         reasons=[pb.Reason(name=k, value=v) for k, v in hit.reasons.items()] if explain else (),
     )
 

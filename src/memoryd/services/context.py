@@ -10,10 +10,12 @@ from typing import Final, NamedTuple, Protocol
 from memoryd.domain import context
 from memoryd.domain.calendar import Calendar
 from memoryd.domain.context import Item, Section, Told
+from memoryd.domain.document import Kind
 from memoryd.domain.errors import InvalidInput, MemorydError, NotFound
 from memoryd.domain.event import EventRole, check_id
 from memoryd.domain.toc import Bullet, Level, Node
-from memoryd.services.search import Hit, Search, SearchQuery
+from memoryd.services.hits import Hit
+from memoryd.services.search import Search, SearchQuery
 from memoryd.services.toc import Contents
 from memoryd.storage.injections import Injection, Injections
 
@@ -21,6 +23,7 @@ FIRST_LOOK_MS: Final = 7 * 24 * 3_600_000  # how far back an agent sees that has
 _SINCE_TOKENS: Final = 2_000
 _QUERY_LIMIT: Final = 10_000
 _HITS: Final = 8
+_EVENTS: Final = frozenset((int(Kind.EVENT),))
 _LEVELS: Final = {Level.DAY: "%a %d %b", Level.SEGMENT: "%a %d %b %H:%M"}
 
 
@@ -172,7 +175,9 @@ class Hits:
         """Turns of other sessions that answer the query."""
         if not ask.query.strip():
             return []
-        query = SearchQuery(ask.query, limit=2 * _HITS, now_ms=ask.now_ms, project=ask.project)
+        query = SearchQuery(
+            ask.query, _EVENTS, limit=2 * _HITS, now_ms=ask.now_ms, project=ask.project
+        )
         hits = self._search.teleport(query).hits
         others = [h for h in hits if h.recorded and h.head.session != (ask.session_id or None)]
         items = tuple(map(self._item, others[:_HITS]))

@@ -18,15 +18,17 @@ from memoryd.index.writer import Writer
 from memoryd.storage.committer import Committer
 from memoryd.storage.log import Log
 
+ALL: Final = ""  # in place of an id: all documents of a kind
+
 _SESSIONS_KEPT: Final = 4_096
 
 
 class Change(NamedTuple):
-    """A document to be put in or, with ``gone``, to be taken out; and the cursor behind it."""
+    """Documents to be taken out, then documents to be put in; and the cursor behind them."""
 
     cursor: int
-    document: Document | None
-    gone: tuple[Kind, str] | None = None
+    documents: tuple[Document, ...] = ()
+    gone: tuple[tuple[Kind, str], ...] = ()
 
 
 class Source(Protocol):
@@ -34,6 +36,9 @@ class Source(Protocol):
 
     name: str  # under which its cursor is kept
     replacing: bool  # whether its documents may have been given before
+
+    def newest(self) -> int:
+        """The cursor behind everything that there is."""
 
     def changes(self, cursor: int, place: Callable[[str], int]) -> Iterator[Change]:
         """What has changed behind a cursor; ``place`` counts up in a session."""
@@ -49,14 +54,17 @@ class LogSource:
         self._log = log
         self._committer = committer
 
+    def newest(self) -> int:
+        """The last synced event."""
+        return self._committer.synced
+
     def changes(self, cursor: int, place: Callable[[str], int]) -> Iterator[Change]:
         """Every synced event behind a sequence number; one without text gives no document."""
         synced = self._committer.synced
         for recorded in islice(self._log.after(cursor), max(0, synced - cursor)):
-            document = None
-            if recorded.event.text.strip():
-                document = of_event(recorded, place(recorded.event.session_id))
-            yield Change(recorded.sequence, document)
+            said = recorded.event.text.strip()
+            made = of_event(recorded, place(recorded.event.session_id)) if said else None
+            yield Change(recorded.sequence, (made,) if made is not None else ())
 
 
 class Target:
@@ -76,9 +84,28 @@ class Target:
         """The next place in a session."""
         known = self._places.get(session)
         if known is None:
-            known = self.reader.count(Filters(kinds=("event",), session=session))
+            known = self.reader.count(Filters(kinds=(Kind.EVENT,), session=session))
         self._places[session] = known + 1
         return known + 1
+
+    def take(self, source: Source, changes: list[Change]) -> None:
+        """Put in what a source has given, in its order."""
+        if source.replacing:
+            for change in changes:
+                self._replace(change)
+        else:
+            made = [document for change in changes for document in change.documents]
+            self.writer.put(made, replacing=False)
+        self.cursors[source.name] = changes[-1].cursor
+
+    def _replace(self, change: Change) -> None:
+        for kind, id_ in change.gone:
+            if id_ == ALL:
+                self.writer.remove_all(kind)
+            else:
+                self.writer.remove(kind, (id_,))
+        if change.documents:
+            self.writer.put(change.documents, replacing=True)
 
     def commit(self) -> None:
         """Make everything that was put in searchable."""

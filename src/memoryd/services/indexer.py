@@ -14,11 +14,12 @@ from enum import IntEnum
 from itertools import islice
 from typing import Final, NamedTuple
 
+from memoryd.domain.document import Kind
 from memoryd.domain.errors import IndexDoubt, MemorydError
 from memoryd.index import files
 from memoryd.index.reader import Filters, Reader
 from memoryd.index.schema import FORMAT
-from memoryd.services.feed import LogSource, Source, Target
+from memoryd.services.feed import Change, LogSource, Source, Target
 from memoryd.storage.committer import Committer
 from memoryd.storage.log import Log
 
@@ -32,6 +33,7 @@ _REST_SECONDS: Final = 20.0  # without work, the engine's memory is given back
 _WAKE_SECONDS: Final = 0.5
 _RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 15.0, 60.0)
 _TELL_SECONDS: Final = 0.2
+_FAR: Final = 2**63
 
 
 class IndexState(IntEnum):
@@ -83,6 +85,7 @@ class Indexer:
         self._reason = ""
         self._state = IndexState.CATCHING_UP
         self._rebuilds = 0
+        self._silent: dict[str, str] = {}  # sources that cannot be read, and why
         self._target: Target | None = None
         self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
         self._checker = threading.Thread(target=self._check, name="index-check", daemon=True)
@@ -216,18 +219,28 @@ class Indexer:
         """Put in a batch from each source; return how many changes that were."""
         taken = 0
         for source in self._sources:
-            cursor = target.cursors.get(source.name, 0)
-            changes = list(islice(source.changes(cursor, target.place), _BATCH))
-            if not changes:
-                continue
-            found = [change.document for change in changes if change.document is not None]
-            target.writer.put(found, replacing=source.replacing)
-            for change in changes:
-                if change.gone is not None:
-                    target.writer.remove(change.gone[0], (change.gone[1],))
-            target.cursors[source.name] = changes[-1].cursor
-            taken += len(changes)
+            changes = self._changes(source, target)
+            if changes:
+                target.take(source, changes)
+                taken += len(changes)
+            if self._committer.synced - target.cursors.get("log", 0) > _BULK:
+                break  # first what was said, then what follows from it
         return taken
+
+    def _changes(self, source: Source, target: Target) -> list[Change]:
+        """A batch from a source. One beside the log that cannot be read is passed over."""
+        cursor = target.cursors.get(source.name, 0)
+        try:
+            changes = list(islice(source.changes(cursor, target.place), _BATCH))
+        except MemorydError as error:
+            if source is self._sources[0]:
+                raise
+            if self._silent.get(source.name) != str(error):
+                self._report("index", str(error))
+            self._silent[source.name] = str(error)
+            return []
+        self._silent.pop(source.name, None)
+        return changes
 
     def _commit_if_due(self, target: Target) -> None:
         behind = self._committer.synced - target.cursors.get("log", 0)
@@ -249,14 +262,21 @@ class Indexer:
             raise IndexDoubt("it was made by another version of memoryd")
         if state.store_id != self._store_id:
             raise IndexDoubt("it belongs to another store")
-        if state.cursors.get("log", 0) > self._committer.synced:
-            raise IndexDoubt("it knows events that the log does not hold")
-        if reader.count(Filters(kinds=("event",))) != state.events:
+        for source in self._sources:
+            if state.cursors.get(source.name, 0) > self._newest(source):
+                raise IndexDoubt(f"it is ahead of what it follows: {source.name}")
+        if reader.count(Filters(kinds=(Kind.EVENT,))) != state.events:
             raise IndexDoubt("it has lost documents")
         self._target = Target(self._path, state, self._store_id)
         self.reader = self._target.reader
         if self._checker.ident is None:
             self._checker.start()
+
+    def _newest(self, source: Source) -> int:
+        try:
+            return source.newest()
+        except MemorydError:  # nothing can be said now; it is told of when it is read
+            return _FAR
 
     def _make_anew(self, reason: str) -> None:
         """Build an index beside the old one from nothing, and put it in its place."""

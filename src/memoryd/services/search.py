@@ -1,4 +1,8 @@
-"""Answers questions: asks the index for candidates, `rank` for their order, the log for the words.
+"""Answers questions: asks the index for candidates, `rank` for their order, `hits` for the words.
+
+Unless kinds are named, events and notes answer. A node or a grip follows only where these do not
+fill the answer, and only if it stands on none of the events in it, which name it themselves: it
+mostly says again what an event says, and would take the event's place.
 
 Reads never write. While the index is incomplete the answer says so; an index that fails a
 question is put in doubt, and the answer is empty and says why.
@@ -7,19 +11,21 @@ question is put in doubt, and the answer is empty and says why.
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta, timezone
+from heapq import merge
 from math import log
 from typing import Final, NamedTuple
 
 from memoryd.domain import analyze, question, rank, when
-from memoryd.domain.document import KIND_NAMES, ROLE_NAMES, Head, Kind
-from memoryd.domain.errors import IndexDoubt, InvalidInput, NotFound, StoreDamaged
-from memoryd.domain.event import TIME_LIMIT_MS, EventRole, Recorded, check_id
-from memoryd.domain.keys import event_key
+from memoryd.domain.document import DERIVED, KIND_NAMES, ROLE_NAMES, Head, Kind
+from memoryd.domain.errors import IndexDoubt, InvalidInput, NotFound
+from memoryd.domain.event import TIME_LIMIT_MS, EventRole, check_id
+from memoryd.domain.note import SCOPES, check_word
 from memoryd.domain.question import How, Question, Term
 from memoryd.domain.session import SessionStats
-from memoryd.domain.snippet import Snippet, snippet
-from memoryd.index.reader import POOL, Filters
+from memoryd.index.reader import POOL, Filters, Reader
+from memoryd.services.hits import Hit, Hits
 from memoryd.services.indexer import Indexer, IndexState
+from memoryd.services.whereabouts import is_segment
 from memoryd.storage.log import Log
 
 LIMIT_DEFAULT: Final = 10
@@ -44,6 +50,7 @@ class SearchQuery(NamedTuple):
     session_id: str = ""
     project: str = ""
     node_id: str = ""
+    scope: str = ""
     from_ms: int = 0
     to_ms: int = 0
     limit: int = 0
@@ -52,16 +59,6 @@ class SearchQuery(NamedTuple):
     utc_offset_minutes: int = 0
     half_life_ms: int = 0
     per_session: int = 0
-
-
-class Hit(NamedTuple):
-    """A found document with its words. ``recorded`` is there for events."""
-
-    head: Head
-    score: float
-    reasons: dict[str, float]
-    snippet: Snippet
-    recorded: Recorded | None
 
 
 class Answer(NamedTuple):
@@ -84,8 +81,9 @@ class SessionHit(NamedTuple):
 class Search:
     """The searching side. Safe to call from many threads."""
 
-    def __init__(self, log: Log, indexer: Indexer, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, log: Log, indexer: Indexer, hits: Hits, clock_ms: Callable[[], int]) -> None:
         self._log = log
+        self._hits = hits
         self._indexer = indexer
         self._clock_ms = clock_ms
 
@@ -93,7 +91,7 @@ class Search:
         """The best documents for a question. Raises InvalidInput for filters out of range."""
         limit, offset = _page(query)
         asked = question.read(query.text)
-        ranked, documents = self._ranked(asked, query, limit + offset)
+        ranked, documents = self._ranked(asked, query, limit + offset, filled=True)
         wanted = frozenset(term.token for term in asked.terms)
         hits = [self._hit(found, wanted) for found in ranked[offset : offset + limit]]
         return Answer([h for h in hits if h is not None], documents, self._indexer.state())
@@ -138,64 +136,132 @@ class Search:
         return Answer([h for h in hits if h is not None], documents, self._indexer.state())
 
     def _ranked(
-        self, asked: Question, query: SearchQuery, wanted: int
+        self, asked: Question, query: SearchQuery, wanted: int, *, filled: bool = False
     ) -> tuple[list[rank.Ranked], int]:
         """At least so many results, if there are, and the number of documents.
+
+        With ``filled``, nodes and grips fill up what events and notes leave empty.
+        """
+        filters = _filters(query, asked)
+        reader = self._indexer.reader
+        if reader is None or filters is None:
+            return [], 0
+        said, gist = _parts(filters)
+        asking = _Asking(reader, asked, query, wanted, query.now_ms or self._clock_ms())
+        try:
+            documents = reader.count() - 1
+            if not asked.terms and not asked.without and filters == Filters():
+                return [], documents
+            ranked = self._said(asking, said) if said is not None else []
+            if gist is not None and filters.kinds:
+                return list(merge(ranked, asking.ranked(gist), key=_best_first)), documents
+            if gist is not None and filled and asked.terms and len(ranked) < wanted:
+                ranked += self._unsaid(ranked, asking.ranked(gist))
+        except IndexDoubt as error:
+            self._indexer.doubt(str(error))
+            return [], 0
+        return ranked, documents
+
+    def _said(self, asking: "_Asking", filters: Filters) -> list[rank.Ranked]:
+        """Events and notes. Those below a node are those of its time and session."""
+        node_id = filters.node
+        if not node_id:
+            return asking.ranked(filters)
+        span = self._hits.whereabouts.span(node_id)
+        if filters.session and span.session and filters.session != span.session:
+            return []
+        inside = filters._replace(
+            node="",
+            session=span.session or filters.session,
+            from_ms=max(filters.from_ms, span.from_ms),
+            to_ms=min(filters.to_ms or span.to_ms, span.to_ms),
+        )
+        if inside.from_ms > inside.to_ms:
+            return []
+        found = asking.ranked(inside)
+        if is_segment(node_id):  # two segments of a session may share a millisecond
+            found = [f for f in found if node_id in self._path(f.head) or f.head.kind == Kind.NOTE]
+        return found
+
+    def _unsaid(self, said: list[rank.Ranked], gist: list[rank.Ranked]) -> list[rank.Ranked]:
+        """Nodes and grips that stand on none of the events that are said, behind these."""
+        events = [found.head for found in said if found.head.kind == Kind.EVENT]
+        known = {head.id for head in events}
+        above = {node_id for head in events for node_id in self._path(head)}
+        least = said[-1].score if said else float("inf")
+        return [
+            found._replace(score=min(found.score, least))
+            for found in gist
+            if found.head.id not in above
+            and (found.head.kind != Kind.GRIP or not self._hits.stands_on(found.head) & known)
+        ]
+
+    def _path(self, head: Head) -> tuple[str, ...]:
+        return self._hits.whereabouts.of_event(head.session, head.time_ms, head.id)
+
+    def _hit(self, found: rank.Ranked, wanted: frozenset[str]) -> Hit | None:
+        """The words of a found document; None for one that is no more."""
+        try:
+            return self._hits.of(found, wanted)
+        except NotFound:
+            self._indexer.doubt("it knows an event that the log does not hold")
+            return None
+
+
+class _Asking:
+    """One question to the index, for documents of one text field at a time."""
+
+    def __init__(
+        self, reader: Reader, asked: Question, query: SearchQuery, wanted: int, now_ms: int
+    ) -> None:
+        self._reader = reader
+        self._asked = asked
+        self._wanted = wanted
+        zone = timezone(timedelta(minutes=query.utc_offset_minutes))
+        self._periods = when.periods(query.text[: question.LENGTH_LIMIT], now_ms, zone)
+        self._wishes = rank.Wishes(self._periods, query.half_life_ms, now_ms, query.per_session)
+
+    def ranked(self, filters: Filters) -> list[rank.Ranked]:
+        """What passes the filters, best first, or without words newest first. Raises IndexDoubt.
 
         The best candidates are weighed against each other; only who asks for more gets the
         others, behind them, so that a page fits to the next.
         """
-        filters = _filters(query, asked)
-        now = query.now_ms or self._clock_ms()
-        zone = timezone(timedelta(minutes=query.utc_offset_minutes))
-        periods = when.periods(query.text[: question.LENGTH_LIMIT], now, zone)
-        reader = self._indexer.reader
-        if reader is None or filters is None:
-            return [], 0
-        try:
-            if not asked.terms:
-                if filters == Filters() and not asked.without:
-                    return [], reader.count() - 1
-                heads = reader.newest(asked, filters, query.offset + _page(query)[0])
-                return [rank.Ranked(head, 0.0) for head in heads], reader.count() - 1
-            pool = reader.pool(asked, filters, periods)
-            wishes = rank.Wishes(periods, query.half_life_ms, now, query.per_session)
-            ranked = rank.rank(pool, wishes)
-            if len(ranked) < wanted and len(pool.candidates) >= _FEW:
-                deep = reader.pool(asked, filters, periods, _DEEP * wanted)
-                known = {(found.head.kind, found.head.id) for found in ranked}
-                further = rank.rank(deep, wishes)
-                ranked += [f for f in further if (f.head.kind, f.head.id) not in known]
-        except IndexDoubt as error:
-            self._indexer.doubt(str(error))
-            return [], 0
-        return ranked, pool.documents
+        asked = self._asked
+        if not asked.terms:
+            kinds = filters.kinds or (Kind.EVENT, Kind.NOTE)
+            heads = self._reader.newest(asked, filters._replace(kinds=kinds), self._wanted)
+            return [rank.Ranked(head, 0.0) for head in heads]
+        pool = self._reader.pool(asked, filters, self._periods)
+        ranked = rank.rank(pool, self._wishes)
+        if len(ranked) < self._wanted and len(pool.candidates) >= _FEW:
+            deep = self._reader.pool(asked, filters, self._periods, _DEEP * self._wanted)
+            known = {(found.head.kind, found.head.id) for found in ranked}
+            further = rank.rank(deep, self._wishes)
+            ranked += [f for f in further if (f.head.kind, f.head.id) not in known]
+        return ranked
 
-    def _hit(self, found: rank.Ranked, wanted: frozenset[str]) -> Hit | None:
-        """The words of a found document; None for an event that the log does not hold."""
-        head = found.head
-        if head.kind != Kind.EVENT:
-            return Hit(head, found.score, found.reasons, Snippet("", 0, ()), None)
-        try:
-            recorded = self._event(head)
-        except NotFound:
-            self._indexer.doubt("it knows an event that the log does not hold")
-            return None
-        piece = snippet(recorded.event.text, wanted)
-        return Hit(head, found.score, found.reasons, piece, recorded)
 
-    def _event(self, head: Head) -> Recorded:
-        """The event of a head. Raises NotFound, or StoreDamaged if the log cannot be read."""
-        try:
-            return self._log.at_key(event_key(head.time_ms, head.id))
-        except StoreDamaged:
-            return self._log.get(head.id)  # says whether the log or the index is wrong
+def _parts(filters: Filters) -> tuple[Filters | None, Filters | None]:
+    """The filters for events and notes, and those for nodes and grips; None: none are wanted."""
+    kinds = frozenset(filters.kinds) or frozenset(Kind)
+    said, gist = kinds - DERIVED, kinds & DERIVED
+    every = not filters.kinds  # the text field alone keeps the others out then
+    return (
+        filters._replace(kinds=() if every else tuple(sorted(said))) if said else None,
+        filters._replace(kinds=tuple(sorted(gist))) if gist else None,
+    )
+
+
+def _best_first(found: rank.Ranked) -> tuple[float, int]:
+    return -found.score, -found.head.time_ms
 
 
 def _filters(query: SearchQuery, asked: Question) -> Filters | None:
     """What request and question ask for together; None if nothing can fulfil both."""
     kinds, roles = set(query.kinds), set(query.roles)
     values = {"agent": query.agent, "session": query.session_id, "project": query.project}
+    values["scope"] = query.scope
     speaker: tuple[str, ...] = ()
     for name, value in asked.fields:
         if name in {"kind", "role"}:
@@ -213,7 +279,7 @@ def _filters(query: SearchQuery, asked: Question) -> Filters | None:
         else:
             values[name] = value
     return Filters(
-        kinds=tuple(sorted(KIND_NAMES[Kind(kind)] for kind in kinds)),
+        kinds=tuple(sorted(Kind(kind) for kind in kinds)),
         roles=tuple(sorted(ROLE_NAMES[EventRole(role)] for role in roles)),
         **values,
         node=query.node_id,
@@ -249,6 +315,8 @@ def _page(query: SearchQuery) -> tuple[int, int]:
         ("node_id", query.node_id),
     ):
         check_id(name, text)
+    if query.scope:
+        check_word("scope", query.scope, SCOPES)
     return min(query.limit, LIMIT_MOST) or LIMIT_DEFAULT, query.offset
 
 

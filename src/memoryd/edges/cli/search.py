@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from memoryd.domain.note import SCOPES
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli import times
 from memoryd.edges.cli.events import Time
@@ -24,10 +25,11 @@ Examples:
   memory search why did we drop the retry
   memory search '"connection reset" -test' --since 2w --role tool
   memory search TS2687 --session 5f1c --explain
+  memory search --kind toc_node --kind note --node toc:month:2026-05 release
   memory search --all-projects 'deploy script'
 
 Words are enough. "..." is a phrase, -word leaves out, field:value filters (kind, agent, session,
-role, project, speaker), begin* and ~mispeled find more. "yesterday" or "in May" lifts what was
+role, project, speaker, scope), begin* and ~mispeled find more. "yesterday" or "in May" lifts what was
 said then. T is a time as for `memory events`."""
 
 
@@ -39,6 +41,8 @@ said then. T is a time as for `memory events`."""
 @click.option("--agent", default="", metavar="A", help="Only what this agent said.")
 @click.option("--role", "roles", multiple=True, type=click.Choice(ROLES), help="May be repeated.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="May be repeated.")
+@click.option("--node", default="", metavar="NODE", help="Only what lies in this node.")
+@click.option("--scope", type=click.Choice(SCOPES), help="Only notes of this scope.")
 @click.option(
     "--limit",
     default=_LIMIT,
@@ -59,6 +63,8 @@ def search(output: Output, query: tuple[str, ...], **options: Any) -> None:
         roles=options["roles"],
         agent=options["agent"],
         session_id=options["session"],
+        node_id=options["node"],
+        scope=options["scope"] or "",
         since_ms=options["since"],
         until_ms=options["until"],
         limit=options["limit"],
@@ -142,12 +148,12 @@ def _show(output: Output, results: list[dict[str, Any]]) -> None:
 
     now = out.now_ms()
     for found in results:
-        role = found["role"]
+        what = _what(found)
         head = Text.assemble(
             (f"{times.ago(found['timestamp_ms'], now):<9} ", "dim"),
-            (f"{role:<10}", out.ROLE_STYLES.get(role, "blue")),
+            (f"{what:<10}", out.ROLE_STYLES.get(what, "blue")),
             (f" {one_line(found['doc_id'])}", "dim"),
-            (f"  {one_line(found['session_id'])}", "bold"),
+            (f"  {one_line(found['title'] or found['session_id'])}", "bold"),
         )
         if found.get("store_project"):
             head.append(f"  {one_line(found['store_project'])}", "magenta")
@@ -156,6 +162,14 @@ def _show(output: Output, results: list[dict[str, Any]]) -> None:
         if found["reasons"]:
             why = ", ".join(f"{r['name']} {r['value']:.2f}" for r in found["reasons"])
             output.show(Text(f"    {found['score']:.2f} = {why}", "dim"))
+
+
+def _what(found: dict[str, Any]) -> str:
+    """Who spoke; of what nobody spoke, what it is: the level of a node, grip or note."""
+    kind: str = found["doc_type"]
+    if kind == "event":
+        return str(found["role"])
+    return str(found["doc_id"]).split(":")[1] if kind == "toc_node" else kind
 
 
 def _snippet(found: dict[str, Any]) -> Any:
