@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memoryd.domain import analyze
 from memoryd.domain.document import ROLE_NAMES, Document, Kind
 from memoryd.domain.errors import IndexDoubt
 from memoryd.domain.event import EventRole
@@ -158,7 +159,8 @@ def test_the_state_arrives_with_its_documents(shelve: Shelve) -> None:
     shelf.writer.put(corpus.documents()[5:9], replacing=False)
     shelf.writer.close()
     reader = Reader(files.open_existing(shelf.path))
-    assert reader.state() == State("store", {"log": 1}, 5)
+    words = sum(len(analyze.tokens(document.text)) for document in corpus.documents()[:5])
+    assert reader.state() == State("store", {"log": 1}, 5, words=words)
     assert reader.count(Filters(kinds=(Kind.EVENT,))) == 5
 
 
@@ -220,3 +222,17 @@ def test_many_common_terms_give_one_figure(shelve: Shelve, monkeypatch: pytest.M
     pool = shelf.reader.pool(read("connection pool closed"), Filters())
     assert pool.tokens == ()
     assert shelf.find("connection pool closed")[0] == "pool"
+
+
+def test_nodes_do_not_change_how_events_are_weighed(shelve: Shelve) -> None:
+    """The figures of events stay nearly what they were when nodes with the same words come in."""
+    events = [Document(Kind.EVENT, f"{n}", f"word{n % 7} in the pool", n, n) for n in range(1, 60)]
+    asked, shelf = read("pool word3"), shelve(events)
+    before = {c.head.id: c.fits for c in shelf.reader.pool(asked, Filters()).candidates}
+    nodes = [Document(Kind.NODE, f"n{n}", "pool word3 " * 9, n, n) for n in range(60)]
+    shelf.writer.put(nodes, replacing=True)
+    shelf.writer.commit({"log": 1})
+    after = {c.head.id: c.fits for c in shelf.reader.pool(asked, Filters()).candidates}
+    assert after.keys() == before.keys()
+    for id_, fits in before.items():
+        assert after[id_] == pytest.approx(fits, rel=0.05)

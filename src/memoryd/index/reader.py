@@ -116,7 +116,7 @@ class _Asking:
         self._searcher = index.searcher()
         self._schema = made
         self._text = schema.text_field(filters.kinds)
-        self._documents = max(1, self._searcher.num_docs)
+        self._documents = max(1, self._alike())
         self._must = filter_clauses(made, filters)
         self._must += [(Occur.Must, self._phrase(p)) for p in question.phrases]
         self._must += [(Occur.MustNot, self._phrase(p)) for p in question.without]
@@ -148,7 +148,7 @@ class _Asking:
             tokens,
             (1.0,) if costly else tuple(rarities),
             self._speakers,
-            self._documents - 1,  # without the one that holds the state
+            self._documents,
         )
 
     def newest(self, size: int) -> list[Head]:
@@ -243,21 +243,35 @@ class _Asking:
                 found[term.token] = rarity(self._documents, having)
         return found
 
+    def _alike(self) -> int:
+        """How many documents have their words in the same field, those lately removed among them."""
+        return sum(
+            int(self._searcher.doc_freq("kind", name))
+            for kind, name in KIND_NAMES.items()
+            if schema.text_field((kind,)) == self._text
+        )
+
+    def _true(self, having: int) -> float:
+        """Corrects the engine's idf, which counts documents that have no words in the field."""
+        counted = rarity(max(self._searcher.num_docs, having), having)
+        return rarity(max(self._documents, having), having) / counted
+
     def _frequency(self, term: Term) -> int:
         return int(self._searcher.doc_freq(self._text, term.token))
 
     def _query(self, term: Term) -> Query:
         exact = self._term(self._text, term.token, "freq")
+        weight = term.weight * self._true(self._frequency(term))
         if term.how is How.PREFIX:
             found = self._searcher.terms_with_prefix(self._text, term.token, limit=_PREFIXED)
             terms = [self._term(self._text, token, "freq") for token, _ in found]
-            return self._weighed(Query.disjunction_max_query([exact, *terms]), term.weight)
+            return self._weighed(Query.disjunction_max_query([exact, *terms]), weight)
         if term.how is How.FUZZY:
             wrong = 2 if len(term.token) >= _LONG_WORD else 1
             near = Query.fuzzy_term_query(self._schema, self._text, term.token, wrong)
             near = Query.const_score_query(near, _FUZZY_FIT)
             return self._weighed(Query.disjunction_max_query([exact, near]), term.weight)
-        return self._weighed(exact, term.weight)
+        return self._weighed(exact, weight)
 
     def _phrase(self, tokens: tuple[str, ...]) -> Query:
         if len(tokens) == 1:

@@ -6,7 +6,9 @@ own, the `State` that the commit stands for, so that both arrive on the disk tog
 all.
 
 Nodes and grips have a text field of their own: they repeat the telling words of events, which
-would make these words look common where events are weighed.
+would make these words look common where events are weighed. The engine weighs the length of a
+text against the average over all documents, also those without any, so what has its words
+elsewhere gets a text of usual length that says nothing.
 """
 
 import json
@@ -31,6 +33,8 @@ from memoryd.domain.event import EventRole
 
 FORMAT: Final = f"2.{analyze.VERSION}"  # of the fields here, and of the tokens in them
 STATE_KEY: Final = "state"
+_FILLER: Final = "\x1f"  # a token that no text gives
+_FILLER_MOST: Final = 1_000
 _PART: Final = "\x1f"  # ids are printable, so none holds it
 
 
@@ -41,6 +45,12 @@ class State(NamedTuple):
     cursors: dict[str, int]  # the name of a source, and where in it the index stands
     events: int  # how many documents of events there must be
     format: str = FORMAT
+    words: int = 0  # how many tokens these documents had together
+
+    @property
+    def usual(self) -> int:
+        """How many tokens an event has on average."""
+        return round(self.words / self.events) if self.events else 0
 
     def encode(self) -> bytes:
         """The stored bytes."""
@@ -81,8 +91,8 @@ def place_of(session: str, place: int) -> str:
     return f"{session}{_PART}{place}"
 
 
-def fields(document: Document) -> dict[str, object]:
-    """The fields of a document."""
+def fields(document: Document, usual: int) -> dict[str, object]:
+    """The fields of a document; ``usual`` is how many tokens an event has on average."""
     text = document.text[:TEXT_LIMIT]
     tokens = analyze.tokens(text)
     who = analyze.tokens(who_spoke(document))
@@ -111,6 +121,8 @@ def fields(document: Document) -> dict[str, object]:
         "time": document.time_ms,
         "head": encode_head(head),
     }
+    if "text" not in found:
+        found["text"] = " ".join([_FILLER] * min(usual, _FILLER_MOST))
     if document.session:
         found["session"] = document.session
         if document.place:

@@ -29,6 +29,7 @@ class Writer:
         self._heap = _BULK_HEAP if bulk else _HEAP
         self._engine: tantivy.IndexWriter | None = None
         self._events = state.events
+        self._words = state.words
         self.state = state
         self.waiting = 0  # documents that have been put in and not been committed
 
@@ -38,15 +39,17 @@ class Writer:
         Raises IndexDoubt, and takes back everything since the last commit.
         """
         with self._dropping("a document cannot be indexed"):
-            engine = self._open()
+            engine, usual = self._open(), self._state({}).usual
             for document in documents:
                 if replacing:
                     engine.delete_documents_by_term(
                         "key", schema.key_of(document.kind, document.id)
                     )
-                made = tantivy.Document.from_dict(schema.fields(document), self._schema)
-                engine.add_document(made)
-                self._events += document.kind == Kind.EVENT and not replacing
+                fields = schema.fields(document, usual)
+                engine.add_document(tantivy.Document.from_dict(fields, self._schema))
+                if document.kind == Kind.EVENT and not replacing:
+                    self._events += 1
+                    self._words += len(str(fields["text"]).split(" "))
                 self.waiting += 1
 
     def remove(self, kind: Kind, ids: Iterable[str]) -> None:
@@ -69,7 +72,7 @@ class Writer:
 
         Raises IndexDoubt, and takes back everything since the last commit.
         """
-        state = self.state._replace(cursors=dict(cursors), events=self._events)
+        state = self._state(cursors)
         with self._dropping("the index cannot be committed"):
             engine = self._open()
             engine.delete_documents_by_term("key", schema.STATE_KEY)
@@ -96,6 +99,9 @@ class Writer:
         """End; what has not been committed is lost."""
         self._drop()
 
+    def _state(self, cursors: dict[str, int]) -> schema.State:
+        return self.state._replace(cursors=dict(cursors), events=self._events, words=self._words)
+
     def _open(self) -> tantivy.IndexWriter:
         if self._engine is None:
             self._engine = self._index.writer(self._heap, 1)
@@ -104,6 +110,7 @@ class Writer:
     def _drop(self) -> None:
         engine, self._engine = self._engine, None
         self._events = self.state.events
+        self._words = self.state.words
         self.waiting = 0
         if engine is not None:
             with suppress(Exception):
