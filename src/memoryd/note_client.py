@@ -19,12 +19,12 @@ PAGE: Final = 1000
 class NoteCalls:
     """Calls on a connection. Every one can raise ClientError."""
 
-    _channel: Any
-    _metadata: Any
     _notes: Any = None
+    if TYPE_CHECKING:  # the client's own
+        _channel: Any
+        _metadata: Any
 
-    def _translated(self, error: "grpc.RpcError") -> ClientError:
-        raise NotImplementedError
+        def _translated(self, error: "grpc.RpcError") -> ClientError: ...
 
     def note(self, method: str, **fields: Any) -> dict[str, Any]:
         """Call a method of NoteService with the fields of its request, as the contract names them.
