@@ -48,6 +48,7 @@ def test_the_gate_sees_every_kind(rule: str, template: str) -> None:
         'token: Optional[str] = "9fK2lmQ8zPq4"',
         ":\\/\\/bob:hunter2@acme.io",
         "a <private>b",
+        "tool ---pwd hunter2x9",
     ],
 )
 def test_the_gate_sees_odd_forms(text: str) -> None:

@@ -99,7 +99,7 @@ def suspicious(data: bytes) -> bool:
     return (
         any(phrase in low for phrase in _PHRASES)
         or _worded(data)
-        or any([part.startswith(_FLAGS) for part in low.split(b"--")[1:]])  # noqa: C419 - twice as fast as a generator
+        or any([part.lstrip(b"-").startswith(_FLAGS) for part in low.split(b"--")[1:]])  # noqa: C419 - twice as fast as a generator
         or any(one in low and other in low for one, other in _PAIRS)
         or (b"\\u00" in data and any(escape in data for escape in _ESCAPED))
         or _with_user(data)
