@@ -1,0 +1,1 @@
+"""The parts of `scripts/bench/all`: what is compared, with whom, and how it is told."""
