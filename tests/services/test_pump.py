@@ -262,14 +262,14 @@ def test_a_process_of_its_own_says_the_same(made: Callable[..., Rig]) -> None:
     here = list(rig.pump._workshop.segments(tasks))
     shop = Workshop(Plain(), FACTORY, rig._note)
     assert list(shop.segments(tasks)) == here
-    process = shop._process
+    process = shop._child.process
     assert process is not None
     answers = shop.segments(tasks)
     first = [next(answers) for _ in range(3)]
     os.kill(process.pid, signal.SIGKILL)
     assert first + list(answers) == here
     assert list(shop.segments(tasks)) == here
-    again = shop._process
+    again = shop._child.process
     assert again is not None
     assert again.pid != process.pid
     shop.close()

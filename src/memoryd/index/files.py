@@ -6,6 +6,7 @@ with the checksums in their footers. Every doubt is an `IndexDoubt`, and its rem
 the index anew.
 """
 
+import fcntl
 import json
 import os
 import shutil
@@ -35,6 +36,20 @@ def doubting(what: str) -> Iterator[None]:
         raise
     except BaseException as error:
         raise IndexDoubt(f"{what}: {_short(error)}") from error
+
+
+def hold(path: str) -> int | None:
+    """Take the lock on an index directory, as an open file; None while somebody else has it.
+
+    Whoever gets a share of the open file holds the lock as well, and until all have closed it.
+    """
+    fd = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(fd)
+        return None
+    return fd
 
 
 def create(path: str) -> tantivy.Index:

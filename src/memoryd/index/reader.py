@@ -60,6 +60,11 @@ class Reader:
         self._index = index
         self._schema = index.schema
 
+    def reload(self) -> None:
+        """See what has been committed since. Raises IndexDoubt."""
+        with doubting("the index cannot be read again"):
+            self._index.reload()
+
     def state(self) -> schema.State:
         """What the last commit stands for. Raises IndexDoubt if it does not say."""
         with doubting("the state of the index cannot be read"):

@@ -83,11 +83,6 @@ class Writer:
         self.state = state
         self.waiting = 0
 
-    @property
-    def open(self) -> bool:
-        """Whether the engine's writer holds memory."""
-        return self._engine is not None
-
     def rest(self) -> None:
         """Give the engine's memory back until the next document."""
         if self._engine is not None and not self.waiting:

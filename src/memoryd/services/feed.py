@@ -1,7 +1,8 @@
 """What the index follows, and the index that is being written. Derived.
 
-A `Source` gives what has changed since a cursor; the log is one. A `Target` is an index on the
-disk with its writer, the cursors up to which it has taken the sources in, and the places that
+A `Source` gives what has changed since a cursor; the log is one. `Sources` are all of them, read
+in batches. A `Target` is an index on the
+disk with the worker that writes it, the cursors up to which it has taken the sources in, and the places that
 turns have in their sessions.
 """
 
@@ -11,16 +12,19 @@ from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 from memoryd.domain.document import Document, Kind, of_event
+from memoryd.domain.errors import MemorydError
 from memoryd.index import files
 from memoryd.index.reader import Filters, Reader
 from memoryd.index.schema import State
-from memoryd.index.writer import Writer
+from memoryd.services.index_worker import IndexWorker
 from memoryd.storage.committer import Committer
 from memoryd.storage.log import Log
 
 ALL: Final = ""  # in place of an id: all documents of a kind
 
 _SESSIONS_KEPT: Final = 4_096
+_CHARACTERS: Final = 2_000_000  # in the texts of one batch, and what one more change has
+_FAR: Final = 2**63
 
 
 class Change(NamedTuple):
@@ -70,12 +74,15 @@ class LogSource:
 class Target:
     """An index that is being written, and how far."""
 
-    def __init__(self, path: str, state: State | None, store_id: str) -> None:
-        """Open the index at ``path``, or with no state make a new one there."""
+    def __init__(self, path: str, state: State | None, store_id: str, lock: int) -> None:
+        """Open the index at ``path``, or with no state make a new one there.
+
+        ``lock`` is the open file that says that the directory is ours.
+        """
         self.path = path
-        index = files.create(path) if state is None else files.open_existing(path)
-        self.reader = Reader(index)
-        self.writer = Writer(index, state or State(store_id, {}, 0), bulk=state is None)
+        self.reader = Reader(files.create(path) if state is None else files.open_existing(path))
+        begin = state or State(store_id, {}, 0)
+        self.writer = IndexWorker(path, begin, self.reader, bulk=state is None, kept=(lock,))
         self.cursors = dict(self.writer.state.cursors)
         self.committed_at = 0.0
         self._places: dict[str, int] = {}
@@ -114,7 +121,48 @@ class Target:
         if len(self._places) > _SESSIONS_KEPT:
             self._places.clear()
 
-    def back(self) -> None:
-        """Return to the last commit, after an error."""
-        self.cursors = dict(self.writer.state.cursors)
-        self._places.clear()
+
+class Sources:
+    """The log, and beside it what may be read or not. ``report`` is told of what cannot be."""
+
+    def __init__(
+        self, log: LogSource, beside: tuple[Source, ...], report: Callable[[str, str], object]
+    ) -> None:
+        self._log = log
+        self._all: tuple[Source, ...] = (log, *beside)
+        self._report = report
+        self._silent: dict[str, str] = {}  # sources that cannot be read, and why
+
+    def __iter__(self) -> Iterator[Source]:
+        """The log first."""
+        return iter(self._all)
+
+    def newest(self, source: Source) -> int:
+        """The cursor behind everything that a source has, as far as that can be said now."""
+        try:
+            return source.newest()
+        except MemorydError:  # it is told of when it is read
+            return _FAR
+
+    def batch(self, source: Source, target: Target, most: int) -> list[Change]:
+        """The next changes of a source, at most so many; none of one that cannot be read.
+
+        Raises what the log raises.
+        """
+        changes: list[Change] = []
+        size, cursor = 0, target.cursors.get(source.name, 0)
+        try:
+            for change in islice(source.changes(cursor, target.place), most):
+                changes.append(change)
+                size += sum(len(document.text) for document in change.documents)
+                if size > _CHARACTERS:
+                    break
+        except MemorydError as error:
+            if source is self._log:
+                raise
+            if self._silent.get(source.name) != str(error):
+                self._report("index", str(error))
+            self._silent[source.name] = str(error)
+            return []
+        self._silent.pop(source.name, None)
+        return changes

@@ -1,25 +1,25 @@
-"""Keeps the search index in step with what it follows from: one thread, the only index writer. Derived.
+"""Keeps the search index in step with what it follows from: one thread, and its worker. Derived.
 
-It takes what has changed from each `Source`, behind the cursor that the last commit carries, and
-commits about once a second; under a heavy load more rarely, so that commits do not eat the time.
+It takes what has changed from each `Source`, behind the cursor that the last commit carries, sends
+it to the process that alone writes the index, and has it commit about once a second; under a heavy load more rarely, so that commits do not eat the time.
 At start, and at any doubt, the index is compared with the log; one that cannot be trusted is made
 anew beside the old one while everything else goes on. The log is never held up by any of this.
 """
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from enum import IntEnum
-from itertools import islice
 from typing import Final, NamedTuple
 
 from memoryd.domain.document import Kind
 from memoryd.domain.errors import IndexDoubt, MemorydError
 from memoryd.index import files
 from memoryd.index.reader import Filters, Reader
-from memoryd.index.schema import FORMAT
-from memoryd.services.feed import Change, LogSource, Source, Target
+from memoryd.index.schema import FORMAT, State
+from memoryd.services.feed import LogSource, Source, Sources, Target
 from memoryd.storage.committer import Committer
 from memoryd.storage.log import Log
 
@@ -29,14 +29,14 @@ _BATCH: Final = 500
 _GAP_SECONDS: Final = 0.4  # between two commits
 _BULK_GAP_SECONDS: Final = 4.0  # while there is a lot to catch up with
 _BULK: Final = 5_000  # that is, so many
-_REST_SECONDS: Final = 20.0  # without work, the engine's memory is given back
+_REST_SECONDS: Final = 60.0  # without work, the worker is ended and its memory given back
 _WAKE_SECONDS: Final = 0.5
 _RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 15.0, 60.0)
 _TELL_SECONDS: Final = 0.2
 _BATCH_BESIDE: Final = 50  # while somebody writes to the log
 _REST_BESIDE: Final = 3.0  # times as long as the work before, at most so many seconds:
 _REST_MOST: Final = 0.3
-_FAR: Final = 2**63
+_LOCK_SECONDS: Final = 0.05
 
 
 class IndexState(IntEnum):
@@ -79,7 +79,7 @@ class Indexer:
         self._path = path
         self._store_id = log.store_id
         self._committer = committer
-        self._sources: tuple[Source, ...] = (LogSource(log, committer), *sources)
+        self._sources = Sources(LogSource(log, committer), sources, report)
         self._report = report
         self._wake = threading.Event()
         self._ended = threading.Event()
@@ -89,8 +89,9 @@ class Indexer:
         self._state = IndexState.CATCHING_UP
         self._rebuilds = 0
         self._batch = _BATCH
-        self._silent: dict[str, str] = {}  # sources that cannot be read, and why
+        self._lock: int | None = None
         self._target: Target | None = None
+        self._lost = False  # whether only the disk can say how far the target is
         self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
         self._checker = threading.Thread(target=self._check, name="index-check", daemon=True)
         self.reader: Reader | None = None
@@ -169,7 +170,8 @@ class Indexer:
         failures = 0
         while not self._stopping:
             try:
-                self._follow()
+                if self._holding():
+                    self._follow()
             except MemorydError as error:
                 self._failed(str(error))
             except Exception as error:  # noqa: BLE001 - a dead thread would leave search behind for ever
@@ -183,11 +185,19 @@ class Indexer:
             self._wake.clear()
         self._finish()
 
+    def _holding(self) -> bool:
+        """Take the lock on the directory, or wait a moment for the worker of a killed daemon."""
+        if self._lock is None:
+            self._lock = files.hold(self._path)
+        if self._lock is None:
+            self._ended.wait(_LOCK_SECONDS)
+        return self._lock is not None
+
     def _follow(self) -> None:
         """Open the index or make it anew, then keep it in step until something is in doubt."""
         if self._doubt is not None:
             self._make_anew(self._doubt)
-        elif self._target is None:
+        elif self._target is None or self._lost:
             try:
                 self._open()
             except IndexDoubt as error:
@@ -195,20 +205,19 @@ class Indexer:
         target = self._target
         if target is None:
             return
-        idle_since = time.monotonic()
         while not self._stopping and self._doubt is None:
-            if self._take_beside(target):
-                idle_since = time.monotonic()
-            elif target.writer.open and time.monotonic() - idle_since > _REST_SECONDS:
-                target = self._rest(target)
+            self._take_beside(target)
+            if target.writer.idle(_REST_SECONDS):
+                target.writer.rest()
             self._commit_if_due(target)
             self._pause(target)
 
-    def _rest(self, target: Target) -> Target:
-        """Give memory back: the writer's, and the pages of files that merges have read."""
-        target.writer.rest()
-        self._target = Target(self._path, target.writer.state, self._store_id)
-        self.reader = self._target.reader
+    def _aim(self, path: str, state: State | None) -> Target:
+        """Write to the index at a path from now on."""
+        if self._lock is None:
+            raise IndexDoubt("its directory is not ours")
+        self._target = Target(path, state, self._store_id, self._lock)
+        self._lost = False
         return self._target
 
     def _pause(self, target: Target) -> None:
@@ -237,28 +246,13 @@ class Indexer:
         """Put in a batch from each source; return how many changes that were."""
         taken = 0
         for source in self._sources:
-            changes = self._changes(source, target)
+            changes = self._sources.batch(source, target, self._batch)
             if changes:
                 target.take(source, changes)
                 taken += len(changes)
             if self._committer.synced - target.cursors.get("log", 0) > _BULK:
                 break  # first what was said, then what follows from it
         return taken
-
-    def _changes(self, source: Source, target: Target) -> list[Change]:
-        """A batch from a source. One beside the log that cannot be read is passed over."""
-        cursor = target.cursors.get(source.name, 0)
-        try:
-            changes = list(islice(source.changes(cursor, target.place), self._batch))
-        except MemorydError as error:
-            if source is self._sources[0]:
-                raise
-            if self._silent.get(source.name) != str(error):
-                self._report("index", str(error))
-            self._silent[source.name] = str(error)
-            return []
-        self._silent.pop(source.name, None)
-        return changes
 
     def _commit_if_due(self, target: Target) -> None:
         behind = self._committer.synced - target.cursors.get("log", 0)
@@ -281,20 +275,13 @@ class Indexer:
         if state.store_id != self._store_id:
             raise IndexDoubt("it belongs to another store")
         for source in self._sources:
-            if state.cursors.get(source.name, 0) > self._newest(source):
+            if state.cursors.get(source.name, 0) > self._sources.newest(source):
                 raise IndexDoubt(f"it is ahead of what it follows: {source.name}")
         if reader.count(Filters(kinds=(Kind.EVENT,))) != state.events:
             raise IndexDoubt("it has lost documents")
-        self._target = Target(self._path, state, self._store_id)
-        self.reader = self._target.reader
+        self.reader = self._aim(self._path, state).reader
         if self._checker.ident is None:
             self._checker.start()
-
-    def _newest(self, source: Source) -> int:
-        try:
-            return source.newest()
-        except MemorydError:  # nothing can be said now; it is told of when it is read
-            return _FAR
 
     def _make_anew(self, reason: str) -> None:
         """Build an index beside the old one from nothing, and put it in its place."""
@@ -303,7 +290,7 @@ class Indexer:
         _log.info("the search index is made anew", extra={"reason": reason})
         if self._target is not None:
             self._target.writer.close()
-        target = self._target = Target(f"{self._path}.new", None, self._store_id)
+        target = self._aim(f"{self._path}.new", None)
         if self.reader is None:
             self.reader = target.reader
         while self._take_beside(target) and not self._stopping:
@@ -313,23 +300,22 @@ class Indexer:
         target.commit()
         target.writer.rest()
         files.swap(target.path, self._path)
-        state = target.writer.state
-        self._target = Target(self._path, state, self._store_id)
-        self.reader = self._target.reader
+        self.reader = self._aim(self._path, target.writer.state).reader
         if self._doubt is None:
             self._state, self._reason = IndexState.READY, ""
 
     def _finish(self) -> None:
         target = self._target
-        if target is None:
-            return
-        try:
-            if target.cursors != target.writer.state.cursors and target.path == self._path:
-                target.commit()
-            target.writer.rest()
-        except IndexDoubt as error:
-            self._report("index", str(error))
-        target.writer.close()
+        if target is not None:
+            try:
+                moved = target.cursors != target.writer.state.cursors
+                if moved and not self._lost and target.path == self._path:
+                    target.commit()
+            except IndexDoubt as error:
+                self._report("index", str(error))
+            target.writer.close()
+        if self._lock is not None:
+            os.close(self._lock)
 
     def _failed(self, reason: str) -> None:
         """Note an error, and go back to the last commit; what is damaged is made anew."""
@@ -340,9 +326,8 @@ class Indexer:
         if target is None:
             return
         target.writer.close()
-        if target.path == self._path:
-            target.back()
-        else:
+        self._lost = True
+        if target.path != self._path:
             self._target = None
             self._doubt = self._doubt or reason
 

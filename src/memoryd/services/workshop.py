@@ -1,33 +1,25 @@
 """Where segments are put into words: in the pump's thread, or by a process of its own in bulk.
 
 Summarizing is pure Python and would hold up acknowledgements, so a step with many segments is
-handed to one spawned process. It speaks MessagePack over its standard streams, ends when they
-close, and so with the daemon, however that ends. A process that dies is replaced, and its work
-is done in the thread meanwhile.
+handed to one spawned process. A process that dies is replaced, and its work is done in the
+thread meanwhile.
 """
 
 import importlib
-import os
-import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, BinaryIO, Final
 
-import msgpack
-
 from memoryd.domain.event import Event
 from memoryd.domain.summarize import Evidence, Point, Summarizer, Summary
+from memoryd.services.child import Child, receive, send, standard_streams
 
 _BULK: Final = 4  # segments in a step, from which on it is worth the way to another process
 _IDLE_SECONDS: Final = 60.0
-_ENDING_SECONDS: Final = 2.0
 _AHEAD: Final = 8  # segments under way, so that neither side waits for the other
-_NICENESS: Final = 5
-_LENGTH: Final = 4
 
 Task = tuple[Sequence[Event], Sequence[Event]]
 
@@ -42,8 +34,7 @@ class Workshop:
         self.summarizer = summarizer
         self._factory = factory
         self._on_error = on_error
-        self._process: subprocess.Popen[bytes] | None = None
-        self._used = 0.0
+        self._child = Child(__name__, (factory,))
 
     def segments(self, tasks: Sequence[Task]) -> Iterator[Summary | None]:
         """A summary for each task, in order; None where the summarizer failed."""
@@ -54,19 +45,19 @@ class Workshop:
                     done += 1
                     yield summary
             except (OSError, EOFError, ValueError) as error:
-                self._end()
+                self._child.end()
                 self._on_error("summarize", f"the worker process failed ({type(error).__name__})")
         for events, before in tasks[done:]:
             yield self._here(events, before)
 
     def rest(self) -> None:
         """End the process if it has not been needed for a while."""
-        if self._process is not None and time.monotonic() - self._used > _IDLE_SECONDS:
-            self._end()
+        if self._child.idle(_IDLE_SECONDS):
+            self._child.end()
 
     def close(self) -> None:
         """End the process."""
-        self._end()
+        self._child.end()
 
     def _here(self, events: Sequence[Event], before: Sequence[Event]) -> Summary | None:
         try:
@@ -76,46 +67,17 @@ class Workshop:
             return None
 
     def _elsewhere(self, tasks: Sequence[Task]) -> Iterator[Summary | None]:
-        inbox, outbox = self._streams()
+        self._child.start()
         sent = 0
         for place in range(len(tasks)):
             while sent < min(place + _AHEAD, len(tasks)):
-                _send(inbox, tasks[sent])
+                self._child.send(tasks[sent])
                 sent += 1
-            inbox.flush()
-            answer = _receive(outbox)
-            self._used = time.monotonic()
+            self._child.flush()
+            answer = self._child.receive()
             if answer is None:
                 self._on_error("summarize", "a segment has no words")
             yield _summary(answer)
-
-    def _streams(self) -> tuple[BinaryIO, BinaryIO]:
-        if self._process is None or self._process.poll() is not None:
-            self._end()
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-m", __name__, self._factory],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                start_new_session=True,  # a Ctrl-C is for the daemon, which ends the worker
-            )
-        process = self._process
-        if process.stdin is None or process.stdout is None:
-            raise EOFError
-        return process.stdin, process.stdout  # type: ignore[return-value]
-
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                with suppress(OSError):
-                    stream.close()
-        try:
-            process.wait(_ENDING_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 def serve(factory: str, inbox: BinaryIO, outbox: BinaryIO) -> None:
@@ -131,32 +93,17 @@ def serve(factory: str, inbox: BinaryIO, outbox: BinaryIO) -> None:
             try:
                 summary = summarizer.segment(events, before)
             except Exception:  # noqa: BLE001 - the other side decides what becomes of it
-                _send(outbox, None)
+                send(outbox, None)
             else:
-                _send(outbox, summary)
+                send(outbox, summary)
             outbox.flush()
 
 
 def _read_all(inbox: BinaryIO, tasks: "SimpleQueue[Any]") -> None:
     with suppress(EOFError):
         while True:
-            tasks.put(_receive(inbox))
+            tasks.put(receive(inbox))
     tasks.put(None)
-
-
-def _send(stream: BinaryIO, content: object) -> None:
-    data: bytes = msgpack.packb(content)
-    stream.write(len(data).to_bytes(_LENGTH, "big"))
-    stream.write(data)
-
-
-def _receive(stream: BinaryIO) -> Any:
-    head = stream.read(_LENGTH)
-    size = int.from_bytes(head, "big")
-    data = stream.read(size)
-    if len(head) < _LENGTH or len(data) < size:
-        raise EOFError
-    return msgpack.unpackb(data)
 
 
 def _summary(answer: Any) -> Summary | None:
@@ -176,5 +123,4 @@ def _summary(answer: Any) -> Summary | None:
 
 
 if __name__ == "__main__":
-    os.nice(_NICENESS)
-    serve(sys.argv[1], sys.stdin.buffer, sys.stdout.buffer)
+    serve(sys.argv[1], *standard_streams())
