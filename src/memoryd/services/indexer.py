@@ -33,9 +33,7 @@ _REST_SECONDS: Final = 60.0  # without work, the worker is ended and its memory 
 _WAKE_SECONDS: Final = 0.5
 _RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 15.0, 60.0)
 _TELL_SECONDS: Final = 0.2
-_BATCH_BESIDE: Final = 50  # while somebody writes to the log
-_REST_BESIDE: Final = 3.0  # times as long as the work before, at most so many seconds:
-_REST_MOST: Final = 0.3
+_GATHER_SECONDS: Final = 0.05  # writers are few and quick: what they write is taken together
 _LOCK_SECONDS: Final = 0.05
 
 
@@ -88,7 +86,6 @@ class Indexer:
         self._reason = ""
         self._state = IndexState.CATCHING_UP
         self._rebuilds = 0
-        self._batch = _BATCH
         self._lock: int | None = None
         self._target: Target | None = None
         self._lost = False  # whether only the disk can say how far the target is
@@ -206,7 +203,7 @@ class Indexer:
         if target is None:
             return
         while not self._stopping and self._doubt is None:
-            self._take_beside(target)
+            self._take(target)
             if target.writer.idle(_REST_SECONDS):
                 target.writer.rest()
             self._commit_if_due(target)
@@ -221,32 +218,20 @@ class Indexer:
         return self._target
 
     def _pause(self, target: Target) -> None:
+        """Wait until there is something to take or to commit, and until some more has gathered."""
         position = target.cursors.get("log", 0)
-        if self._committer.synced > position:
-            return
-        due = target.committed_at + _GAP_SECONDS - time.monotonic()
-        seconds = max(0.01, due) if target.writer.waiting else _WAKE_SECONDS
-        self._committer.wait_beyond(position, min(seconds, _WAKE_SECONDS))
-
-    def _take_beside(self, target: Target) -> int:
-        """Take a batch and, while others write to the log, leave the processor to them for longer.
-
-        Analysing is Python's work, and so is acknowledging: without this, writers would get a
-        third of what they get alone.
-        """
-        began, commits = time.monotonic(), self._committer.commits
-        taken = self._take(target)
-        written = self._committer.commits != commits
-        if taken and written:
-            self._ended.wait(min(_REST_MOST, _REST_BESIDE * (time.monotonic() - began)))
-        self._batch = _BATCH_BESIDE if written else _BATCH
-        return taken
+        if self._committer.synced == position:
+            due = target.committed_at + _GAP_SECONDS - time.monotonic()
+            seconds = max(0.01, due) if target.writer.waiting else _WAKE_SECONDS
+            self._committer.wait_beyond(position, min(seconds, _WAKE_SECONDS))
+        if 0 < self._committer.synced - position < _BATCH:
+            self._ended.wait(_GATHER_SECONDS)
 
     def _take(self, target: Target) -> int:
         """Put in a batch from each source; return how many changes that were."""
         taken = 0
         for source in self._sources:
-            changes = self._sources.batch(source, target, self._batch)
+            changes = self._sources.batch(source, target, _BATCH)
             if changes:
                 target.take(source, changes)
                 taken += len(changes)
@@ -293,7 +278,7 @@ class Indexer:
         target = self._aim(f"{self._path}.new", None)
         if self.reader is None:
             self.reader = target.reader
-        while self._take_beside(target) and not self._stopping:
+        while self._take(target) and not self._stopping:
             self._commit_if_due(target)
         if self._stopping:
             return
