@@ -20,7 +20,12 @@ class Shelf:
         self.writer = Writer(index, State("store", {}, 0))
         self.reader = Reader(index)
         self.writer.put(documents, replacing=False)
-        self.writer.commit({"log": 1})
+        self.commit({"log": 1})
+
+    def commit(self, cursors: dict[str, int]) -> None:
+        """Commit, and look at what has been committed."""
+        self.writer.commit(cursors)
+        self.reader.reload()
 
     def find(self, text: str, filters: Filters = Filters()) -> list[str]:  # noqa: B008 - a tuple
         """The ids that a question finds, best first."""

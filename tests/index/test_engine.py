@@ -143,13 +143,13 @@ def test_a_document_replaces_the_one_before(shelve: Shelve) -> None:
     node = Document(Kind.NODE, "day", "red pool", 1, 1)
     shelf = shelve([node])
     shelf.writer.put([node._replace(text="blue lake")], replacing=True)
-    shelf.writer.commit({"log": 1})
+    shelf.commit({"log": 1})
     nodes = Filters(kinds=(Kind.NODE,))
     assert shelf.find("pool", nodes) == []
     assert shelf.find("lake", nodes) == ["day"]
     assert shelf.find("lake") == []
     shelf.writer.remove(Kind.NODE, ["day"])
-    shelf.writer.commit({"log": 1})
+    shelf.commit({"log": 1})
     assert shelf.find("lake") == []
 
 
@@ -172,11 +172,11 @@ def test_a_writer_goes_on_after_an_error(shelve: Shelve) -> None:
         shelf.writer.put([corpus.documents()[0], bad], replacing=False)
     assert shelf.writer.waiting == 0
     shelf.writer.put(corpus.documents()[:3], replacing=False)
-    shelf.writer.commit({"log": 3})
+    shelf.commit({"log": 3})
     assert shelf.reader.count(Filters(kinds=(Kind.EVENT,))) == 3
     shelf.writer.rest()
     shelf.writer.put(corpus.documents()[3:4], replacing=False)
-    shelf.writer.commit({"log": 4})
+    shelf.commit({"log": 4})
     assert shelf.reader.state().events == 4
 
 
@@ -231,7 +231,7 @@ def test_nodes_do_not_change_how_events_are_weighed(shelve: Shelve) -> None:
     before = {c.head.id: c.fits for c in shelf.reader.pool(asked, Filters()).candidates}
     nodes = [Document(Kind.NODE, f"n{n}", "pool word3 " * 9, n, n) for n in range(60)]
     shelf.writer.put(nodes, replacing=True)
-    shelf.writer.commit({"log": 1})
+    shelf.commit({"log": 1})
     after = {c.head.id: c.fits for c in shelf.reader.pool(asked, Filters()).candidates}
     assert after.keys() == before.keys()
     for id_, fits in before.items():

@@ -10,6 +10,7 @@ candidates come with one figure for all terms together.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import tantivy
@@ -29,6 +30,7 @@ _PULLED: Final = 10  # of the first candidates, the turns beside them are looked
 _TERMS: Final = 24  # the rarest terms of a question that are asked for
 _LIST: Final = 250  # documents in the list of one term
 _COSTLY: Final = 15_000  # postings above which terms are not asked for one by one
+_NAMES: Final = 2_000  # names of speakers up to which all are known beforehand
 _COMMON_SPEAKER: Final = 20_000  # documents above which a speaker's name finds nobody
 _PREFIXED: Final = 32  # terms that one beginning may stand for
 _FUZZY_FIT: Final = 6.0  # what a misspelled term fits; the engine does not say
@@ -53,22 +55,51 @@ class Filters(NamedTuple):
     to_ms: int = 0  # included; 0: no end
 
 
+class _Commit:
+    """The index as one commit left it, and what every question wants to know of it."""
+
+    def __init__(self, index: tantivy.Index) -> None:
+        self.searcher = index.searcher()
+        self.schema = index.schema
+
+    @cached_property
+    def alike(self) -> dict[str, int]:
+        """How many documents have their words in each text field, those lately removed too."""
+        found = dict.fromkeys(("text", "gist"), 0)
+        for kind, name in KIND_NAMES.items():
+            found[schema.text_field((kind,))] += int(self.searcher.doc_freq("kind", name))
+        return found
+
+    @cached_property
+    def _names(self) -> dict[str, int] | None:
+        """All names of speakers, and how many documents have each; None: there are too many."""
+        found = self.searcher.terms_with_prefix("who", "", limit=_NAMES)
+        return dict(found) if len(found) < _NAMES else None
+
+    def spoken_by(self, name: str) -> int:
+        """How many documents have a name for their speaker's."""
+        names = self._names
+        return int(self.searcher.doc_freq("who", name)) if names is None else names.get(name, 0)
+
+
 class Reader:
-    """Reads one index. Safe to call from many threads."""
+    """Reads one index, as its last commit left it when it was loaded. For many threads."""
 
     def __init__(self, index: tantivy.Index) -> None:
         self._index = index
         self._schema = index.schema
+        self._now = _Commit(index)
 
     def reload(self) -> None:
         """See what has been committed since. Raises IndexDoubt."""
         with doubting("the index cannot be read again"):
             self._index.reload()
+            self._now = _Commit(self._index)
 
     def state(self) -> schema.State:
         """What the last commit stands for. Raises IndexDoubt if it does not say."""
         with doubting("the state of the index cannot be read"):
-            searcher = self._index.searcher()
+            searcher = self._now.searcher
             hits = searcher.search(self._term("key", schema.STATE_KEY), 2, count=False).hits
             if len(hits) != 1:
                 raise IndexDoubt("the index does not say what it stands for")
@@ -77,7 +108,7 @@ class Reader:
     def count(self, filters: Filters = Filters()) -> int:  # noqa: B008 - a tuple
         """How many documents there are."""
         with doubting("the index cannot be counted"):
-            searcher = self._index.searcher()
+            searcher = self._now.searcher
             clauses = self._filter(filters)
             if not clauses:
                 return int(searcher.num_docs)
@@ -87,7 +118,7 @@ class Reader:
     def segments(self) -> int:
         """How many parts the index has."""
         with doubting("the index cannot be read"):
-            return int(self._index.searcher().num_segments)
+            return int(self._now.searcher.num_segments)
 
     def pool(
         self,
@@ -98,12 +129,12 @@ class Reader:
     ) -> Pool:
         """The candidates for a question. Raises IndexDoubt."""
         with doubting("the index cannot be searched"):
-            return _Asking(self._index, self._schema, question, filters).pool(periods, size)
+            return _Asking(self._now, question, filters).pool(periods, size)
 
     def newest(self, question: Question, filters: Filters, size: int) -> list[Head]:
         """Documents that pass the filters and exclusions alone, newest first."""
         with doubting("the index cannot be searched"):
-            return _Asking(self._index, self._schema, question, filters).newest(size)
+            return _Asking(self._now, question, filters).newest(size)
 
     def _term(self, field: str, value: str) -> Query:
         return Query.term_query(self._schema, field, value, "basic")
@@ -115,14 +146,13 @@ class Reader:
 class _Asking:
     """One question to one state of the index."""
 
-    def __init__(
-        self, index: tantivy.Index, made: tantivy.Schema, question: Question, filters: Filters
-    ) -> None:
-        self._searcher = index.searcher()
-        self._schema = made
+    def __init__(self, commit: _Commit, question: Question, filters: Filters) -> None:
+        self._commit = commit
+        self._searcher = commit.searcher
+        self._schema = commit.schema
         self._text = schema.text_field(filters.kinds)
-        self._documents = max(1, self._alike())
-        self._must = filter_clauses(made, filters)
+        self._documents = max(1, commit.alike[self._text])
+        self._must = filter_clauses(self._schema, filters)
         self._must += [(Occur.Must, self._phrase(p)) for p in question.phrases]
         self._must += [(Occur.MustNot, self._phrase(p)) for p in question.without]
         counted = [(self._frequency(term), term) for term in question.terms]
@@ -131,7 +161,7 @@ class _Asking:
             counted = sorted(counted, key=lambda item: item[0])[:_TERMS]
         self._terms = [term for _, term in counted]
         self._frequencies = [df for df, _ in counted]
-        self._queries = [self._query(term) for term in self._terms]
+        self._queries = [self._query(term, df) for df, term in counted]
         self._speakers = self._named(question.terms)
 
     def pool(self, periods: Sequence[Period], size: int) -> Pool:
@@ -172,7 +202,7 @@ class _Asking:
         either += [
             (Occur.Should, self._weighed(self._term("who", token), 1.0))
             for token in self._speakers
-            if self._searcher.doc_freq("who", token) <= _COMMON_SPEAKER or not self._queries
+            if self._commit.spoken_by(token) <= _COMMON_SPEAKER or not self._queries
         ]
         if not either:
             return {}
@@ -243,18 +273,10 @@ class _Asking:
         """The terms that name a speaker, and how rare each is."""
         found = {}
         for term in terms:
-            having = self._searcher.doc_freq("who", term.token) if term.name else 0
+            having = self._commit.spoken_by(term.token) if term.name else 0
             if having:
                 found[term.token] = rarity(self._documents, having)
         return found
-
-    def _alike(self) -> int:
-        """How many documents have their words in the same field, those lately removed among them."""
-        return sum(
-            int(self._searcher.doc_freq("kind", name))
-            for kind, name in KIND_NAMES.items()
-            if schema.text_field((kind,)) == self._text
-        )
 
     def _true(self, having: int) -> float:
         """Corrects the engine's idf, which counts documents that have no words in the field."""
@@ -264,9 +286,9 @@ class _Asking:
     def _frequency(self, term: Term) -> int:
         return int(self._searcher.doc_freq(self._text, term.token))
 
-    def _query(self, term: Term) -> Query:
+    def _query(self, term: Term, having: int) -> Query:
         exact = self._term(self._text, term.token, "freq")
-        weight = term.weight * self._true(self._frequency(term))
+        weight = term.weight * self._true(having)
         if term.how is How.PREFIX:
             found = self._searcher.terms_with_prefix(self._text, term.token, limit=_PREFIXED)
             terms = [self._term(self._text, token, "freq") for token, _ in found]

@@ -79,7 +79,6 @@ class Writer:
             kept = {"key": schema.STATE_KEY, "head": state.encode()}
             engine.add_document(tantivy.Document.from_dict(kept, self._schema))
             engine.commit()
-            self._index.reload()
         self.state = state
         self.waiting = 0
 

@@ -27,8 +27,10 @@ _log = logging.getLogger(__name__)
 
 _BATCH: Final = 500
 _GAP_SECONDS: Final = 0.4  # between two commits
+_BUSY_GAP_SECONDS: Final = 1.5  # where a lot comes in: a commit syncs, and so do the writers
+_BUSY: Final = 200  # that is, so many documents since the last commit
 _BULK_GAP_SECONDS: Final = 4.0  # while there is a lot to catch up with
-_BULK: Final = 5_000  # that is, so many
+_BULK: Final = 5_000  # that is, so many events
 _REST_SECONDS: Final = 60.0  # without work, the worker is ended and its memory given back
 _WAKE_SECONDS: Final = 0.5
 _RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 15.0, 60.0)
@@ -241,7 +243,8 @@ class Indexer:
 
     def _commit_if_due(self, target: Target) -> None:
         behind = self._committer.synced - target.cursors.get("log", 0)
-        gap = _BULK_GAP_SECONDS if behind > _BULK else _GAP_SECONDS
+        gap = _BUSY_GAP_SECONDS if target.writer.waiting > _BUSY else _GAP_SECONDS
+        gap = _BULK_GAP_SECONDS if behind > _BULK else gap
         moved = target.cursors != target.writer.state.cursors
         if moved and time.monotonic() - target.committed_at >= gap:
             target.commit()
