@@ -66,6 +66,7 @@ __all__ = (
 )
 
 _SWITCH: Final = frozenset(("", "true", "yes", "on", "1", "false", "no", "off", "0"))
+_NODE_PREFIX: Final = "toc:"
 
 
 def load(
@@ -325,6 +326,13 @@ class Client(TocCalls, NoteCalls):
         """The best results for a question, with ``total_docs`` and ``index_state``."""
         request = self._pb.TeleportSearchRequest(query=query, **which.on_the_wire())
         return plain(self._call("TeleportSearch", request))
+
+    def related(self, like: str, which: Search = EVERYTHING) -> dict[str, Any]:
+        """What is like an event, or a node of the table of contents, as `search` answers."""
+        wire = self._pb
+        named = {"node_id" if like.startswith(_NODE_PREFIX) else "event_id": like}
+        search = wire.TeleportSearchRequest(**which.on_the_wire())
+        return plain(self._call("FindRelated", wire.FindRelatedRequest(search=search, **named)))
 
     def index_status(self) -> dict[str, Any]:
         """How the search index is doing."""

@@ -524,6 +524,7 @@ def test_search_finds_what_was_said(home: House) -> None:
     home.say(
         event("why does getUserName fail with ECONNREFUSED?", timestamp_ms=1000),
         event("the pool in src/net/pool.py was closed", role="assistant", timestamp_ms=2000),
+        event("who closed the pool?", timestamp_ms=3000),
     )
     deadline = time.monotonic() + 30
     while not home.rows("search", "get_user_name") and time.monotonic() < deadline:
@@ -531,6 +532,11 @@ def test_search_finds_what_was_said(home: House) -> None:
     assert home.rows("search", "get_user_name")[0]["snippet"].startswith("why does getUserName")
     assert [r["role"] for r in home.rows("search", "pool", "--role", "assistant")] == ["assistant"]
     assert home.rows("search", "pool", "--since", "1d") == []
+    who = home.rows("search", "who closed")[0]["doc_id"]
+    like = home.rows("search", "--like", who)
+    assert like[0]["snippet"].startswith("the pool in")
+    assert who not in [row["doc_id"] for row in like]
+    assert home.memory("search", "--like", who, "pool").returncode == 2
     everywhere = home.rows("search", "--all-projects", "pool.py")
     assert everywhere[0]["store_project"] == home.rows("status")[0]["project"]
     shown = home.memory("search", "pool", "--no-json", "--explain").stdout

@@ -119,6 +119,8 @@ def test_what_follows_from_events_is_found_with_its_place(talk: Served) -> None:
     assert event.event_id == "turn-2"
     assert event.segment_id == segment.doc_id == event.node_ids[-1]
     assert event.node_ids[0] == "toc:year:1970"
+    related = pb.FindRelatedRequest(node_id=segment.doc_id)
+    assert not talk.stub.FindRelated(related, timeout=30).results  # all that was said lies in it
     inside = find(talk, "pool", node_id=segment.doc_id).results
     assert "turn-2" in [result.doc_id for result in inside]
     for result in find(talk, "pool", doc_type=pb.TELEPORT_DOC_TYPE_GRIP).results:

@@ -234,6 +234,24 @@ def test_a_hit_tells_its_place(place: Place) -> None:
     assert "river" in grip_hit.snippet.text
 
 
+def test_what_is_like_a_node_lies_outside_it(place: Place) -> None:
+    """The words of a node find what was said elsewhere, not the node, what is in it or above it."""
+    place.talk()
+    place.settle()
+
+    def like(node_id: str, *kinds: Kind) -> set[str]:
+        query = SearchQuery("", kinds=frozenset(kinds), limit=100)
+        return {hit.head.id for hit in place.search.related("", node_id, query).hits}
+
+    river = next(n for n in place.rig.level(Level.SEGMENT) if n.session_ids == ("t",))
+    assert like(river.node_id) == {"e000001", "e000002", "e000004"}
+    assert like("toc:day:2026-06-01") == {"e000004"}
+    nodes = like("toc:day:2026-06-01", Kind.NODE)
+    assert "toc:day:2026-07-02" in nodes
+    assert not nodes & {"toc:day:2026-06-01", "toc:year:2026", river.node_id}
+    assert like("toc:year:2026", *Kind) == set()
+
+
 def test_the_subtree_filter_never_leaks(place: Place) -> None:
     """Below a node only what lies in it is found, of every kind."""
     place.talk()

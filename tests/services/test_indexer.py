@@ -328,12 +328,15 @@ def test_related_events_are_found(room: Room) -> None:
         event(3, "lunch at noon", session_id="c"),
     )
     room.settle()
-    answer = room.search.related("e0001", SearchQuery(""))
+    answer = room.search.related("e0001", "", SearchQuery(""))
     assert [hit.head.id for hit in answer.hits] == ["e0002"]
     with pytest.raises(NotFound):
-        room.search.related("nowhere", SearchQuery(""))
-    with pytest.raises(InvalidInput):
-        room.search.related("", SearchQuery(""))
+        room.search.related("nowhere", "", SearchQuery(""))
+    with pytest.raises(NotFound):
+        room.search.related("", "toc:day:1999-01-01", SearchQuery(""))
+    for neither, both in (("", ""), ("e0001", "toc:day:1999-01-01")):
+        with pytest.raises(InvalidInput, match="one of them"):
+            room.search.related(neither, both, SearchQuery(""))
 
 
 def test_filters_may_stand_in_the_question(room: Room) -> None:

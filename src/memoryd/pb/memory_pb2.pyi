@@ -2530,7 +2530,11 @@ class FindRelatedRequest(_message.Message):
 
     EVENT_ID_FIELD_NUMBER: _builtins.int
     SEARCH_FIELD_NUMBER: _builtins.int
+    NODE_ID_FIELD_NUMBER: _builtins.int
     event_id: _builtins.str
+    """Of which event. Either this or node_id is needed."""
+    node_id: _builtins.str
+    """Of which node of the table of contents."""
     @_builtins.property
     def search(self) -> Global___TeleportSearchRequest:
         """Filters, limit and offset as for TeleportSearch; its query is ignored."""
@@ -2540,10 +2544,11 @@ class FindRelatedRequest(_message.Message):
         *,
         event_id: _builtins.str = ...,
         search: Global___TeleportSearchRequest | None = ...,
+        node_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["search", b"search"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_id", b"event_id", "search", b"search"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_id", b"event_id", "node_id", b"node_id", "search", b"search"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -357,7 +357,8 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def FindRelated(self, request, context):
-        """What is like an event. NOT_FOUND if the log does not hold the event.
+        """What is like an event or a node, best first, without it. What lies in the
+        node is left out too. NOT_FOUND if there is no such event or node.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

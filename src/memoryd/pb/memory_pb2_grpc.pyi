@@ -124,7 +124,9 @@ class MemoryServiceStub:
     SearchSessions: _grpc.UnaryUnaryMultiCallable[_memory_pb2.SearchSessionsRequest, _memory_pb2.SearchSessionsResponse]
     """The sessions that matter for a question, with their best turns."""
     FindRelated: _grpc.UnaryUnaryMultiCallable[_memory_pb2.FindRelatedRequest, _memory_pb2.FindRelatedResponse]
-    """What is like an event. NOT_FOUND if the log does not hold the event."""
+    """What is like an event or a node, best first, without it. What lies in the
+    node is left out too. NOT_FOUND if there is no such event or node.
+    """
     GetIndexStatus: _grpc.UnaryUnaryMultiCallable[_memory_pb2.GetIndexStatusRequest, _memory_pb2.GetIndexStatusResponse]
     """How the search index is doing."""
     RebuildIndex: _grpc.UnaryStreamMultiCallable[_memory_pb2.RebuildIndexRequest, _memory_pb2.RebuildIndexResponse]
@@ -224,7 +226,9 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     SearchSessions: _aio.UnaryUnaryMultiCallable[_memory_pb2.SearchSessionsRequest, _memory_pb2.SearchSessionsResponse]  # type: ignore[assignment]
     """The sessions that matter for a question, with their best turns."""
     FindRelated: _aio.UnaryUnaryMultiCallable[_memory_pb2.FindRelatedRequest, _memory_pb2.FindRelatedResponse]  # type: ignore[assignment]
-    """What is like an event. NOT_FOUND if the log does not hold the event."""
+    """What is like an event or a node, best first, without it. What lies in the
+    node is left out too. NOT_FOUND if there is no such event or node.
+    """
     GetIndexStatus: _aio.UnaryUnaryMultiCallable[_memory_pb2.GetIndexStatusRequest, _memory_pb2.GetIndexStatusResponse]  # type: ignore[assignment]
     """How the search index is doing."""
     RebuildIndex: _aio.UnaryStreamMultiCallable[_memory_pb2.RebuildIndexRequest, _memory_pb2.RebuildIndexResponse]  # type: ignore[assignment]
@@ -465,7 +469,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_pb2.FindRelatedRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_pb2.FindRelatedResponse, _abc.Awaitable[_memory_pb2.FindRelatedResponse]]:
-        """What is like an event. NOT_FOUND if the log does not hold the event."""
+        """What is like an event or a node, best first, without it. What lies in the
+        node is left out too. NOT_FOUND if there is no such event or node.
+        """
 
     @_abc_1.abstractmethod
     def GetIndexStatus(

@@ -187,9 +187,9 @@ class MemoryServicer(
     def FindRelated(
         self, request: pb.FindRelatedRequest, context: grpc.ServicerContext
     ) -> pb.FindRelatedResponse:
-        """What is like an event."""
+        """What is like an event or a node."""
         wanted = finding.to_search(request.search)
-        answer = self._services.search.related(request.event_id, wanted)
+        answer = self._services.search.related(request.event_id, request.node_id, wanted)
         return finding.from_related(answer, explain=request.search.explain)
 
     def GetIndexStatus(

@@ -69,6 +69,11 @@ class Hits:
         except NotFound:
             return None
 
+    def gist(self, node_id: str) -> tuple[str, frozenset[str]]:
+        """The words of a node; it and the nodes above it. Raises NotFound."""
+        node = self._nodes.get(node_id)
+        return words_of_node(node), frozenset(self.whereabouts.of_node(node))
+
     def stands_on(self, head: Head) -> frozenset[str]:
         """The ids of the events that a grip stands on, its first and its last."""
         try:

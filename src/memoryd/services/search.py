@@ -8,11 +8,9 @@ Reads never write. While the index is incomplete the answer says so; an index th
 question is put in doubt, and the answer is empty and says why.
 """
 
-from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta, timezone
 from heapq import merge
-from math import log
 from typing import Final, NamedTuple
 
 from memoryd.domain import analyze, question, rank, when
@@ -20,9 +18,10 @@ from memoryd.domain.document import DERIVED, KIND_NAMES, ROLE_NAMES, Head, Kind
 from memoryd.domain.errors import IndexDoubt, InvalidInput, NotFound
 from memoryd.domain.event import TIME_LIMIT_MS, EventRole, check_id
 from memoryd.domain.note import SCOPES, check_word
-from memoryd.domain.question import How, Question, Term
+from memoryd.domain.question import Question
 from memoryd.domain.session import SessionStats
-from memoryd.index.reader import POOL, Filters, Reader
+from memoryd.index.reader import POOL, Filters
+from memoryd.services.asking import Asking, about
 from memoryd.services.hits import Hit, Hits
 from memoryd.services.indexer import Indexer, IndexState
 from memoryd.services.whereabouts import is_segment
@@ -31,9 +30,6 @@ from memoryd.storage.log import Log
 LIMIT_DEFAULT: Final = 10
 LIMIT_MOST: Final = 100
 OFFSET_MOST: Final = 1_000
-_FEW: Final = 40  # candidates below which there are no more
-_DEEP: Final = 4  # candidates for each result that is wanted beyond the first
-_RELATED_TERMS: Final = 24
 _SESSION_SHARE: Final = 0.25  # of each further turn, for the score of a session
 _DAY_MINUTES: Final = 24 * 60
 _KINDS: Final = {name: kind for kind, name in KIND_NAMES.items()}
@@ -122,18 +118,32 @@ class Search:
         ]
         return made, documents, self._indexer.state()
 
-    def related(self, event_id: str, query: SearchQuery) -> Answer:
-        """What is like an event. Raises NotFound if there is no such event."""
-        if not event_id:
-            raise InvalidInput("event_id is empty")
+    def related(self, event_id: str, node_id: str, query: SearchQuery) -> Answer:
+        """What is like an event, or like a node and not in it. Raises NotFound."""
+        if bool(event_id) == bool(node_id):
+            raise InvalidInput("event_id and node_id: one of them is needed")
         check_id("event_id", event_id)
+        check_id("node_id", node_id)
         limit, offset = _page(query)
-        asked = _about(self._log.get(event_id).event.text)
-        ranked, documents = self._ranked(asked, query, limit + offset + 1)
-        others = [f for f in ranked if (f.head.kind, f.head.id) != (Kind.EVENT, event_id)]
+        query = query._replace(text="")
+        if event_id:
+            asked = about(self._log.get(event_id).event.text)
+            ranked, documents = self._ranked(asked, query, limit + offset + 1)
+            others = [f for f in ranked if (f.head.kind, f.head.id) != (Kind.EVENT, event_id)]
+        else:
+            words, around = self._hits.gist(node_id)
+            asked = about(words)
+            ranked, documents = self._ranked(asked, query, POOL)
+            others = [f for f in ranked if not self._within(f.head, node_id, around)]
         wanted = frozenset(term.token for term in asked.terms)
         hits = [self._hit(found, wanted) for found in others[offset : offset + limit]]
         return Answer([h for h in hits if h is not None], documents, self._indexer.state())
+
+    def _within(self, head: Head, node_id: str, around: frozenset[str]) -> bool:
+        """Whether a document lies in a node, or is the node or one above it."""
+        if head.kind == Kind.EVENT:
+            return node_id in self._path(head)
+        return head.id in around or node_id in head.path
 
     def _ranked(
         self, asked: Question, query: SearchQuery, wanted: int, *, filled: bool = False
@@ -147,7 +157,7 @@ class Search:
         if reader is None or filters is None:
             return [], 0
         said, gist = _parts(filters)
-        asking = _Asking(reader, asked, query, wanted, query.now_ms or self._clock_ms())
+        asking = Asking(reader, asked, _wishes(query, query.now_ms or self._clock_ms()), wanted)
         try:
             documents = reader.count() - 1
             if not asked.terms and not asked.without and filters == Filters():
@@ -162,7 +172,7 @@ class Search:
             return [], 0
         return ranked, documents
 
-    def _said(self, asking: "_Asking", filters: Filters) -> list[rank.Ranked]:
+    def _said(self, asking: Asking, filters: Filters) -> list[rank.Ranked]:
         """Events and notes. Those below a node are those of its time and session."""
         node_id = filters.node
         if not node_id:
@@ -208,38 +218,11 @@ class Search:
             return None
 
 
-class _Asking:
-    """One question to the index, for documents of one text field at a time."""
-
-    def __init__(
-        self, reader: Reader, asked: Question, query: SearchQuery, wanted: int, now_ms: int
-    ) -> None:
-        self._reader = reader
-        self._asked = asked
-        self._wanted = wanted
-        zone = timezone(timedelta(minutes=query.utc_offset_minutes))
-        self._periods = when.periods(query.text[: question.LENGTH_LIMIT], now_ms, zone)
-        self._wishes = rank.Wishes(self._periods, query.half_life_ms, now_ms, query.per_session)
-
-    def ranked(self, filters: Filters) -> list[rank.Ranked]:
-        """What passes the filters, best first, or without words newest first. Raises IndexDoubt.
-
-        The best candidates are weighed against each other; only who asks for more gets the
-        others, behind them, so that a page fits to the next.
-        """
-        asked = self._asked
-        if not asked.terms:
-            kinds = filters.kinds or (Kind.EVENT, Kind.NOTE)
-            heads = self._reader.newest(asked, filters._replace(kinds=kinds), self._wanted)
-            return [rank.Ranked(head, 0.0) for head in heads]
-        pool = self._reader.pool(asked, filters, self._periods)
-        ranked = rank.rank(pool, self._wishes)
-        if len(ranked) < self._wanted and len(pool.candidates) >= _FEW:
-            deep = self._reader.pool(asked, filters, self._periods, _DEEP * self._wanted)
-            known = {(found.head.kind, found.head.id) for found in ranked}
-            further = rank.rank(deep, self._wishes)
-            ranked += [f for f in further if (f.head.kind, f.head.id) not in known]
-        return ranked
+def _wishes(query: SearchQuery, now_ms: int) -> rank.Wishes:
+    """What the caller wants beyond the best first."""
+    zone = timezone(timedelta(minutes=query.utc_offset_minutes))
+    periods = when.periods(query.text[: question.LENGTH_LIMIT], now_ms, zone)
+    return rank.Wishes(periods, query.half_life_ms, now_ms, query.per_session)
 
 
 def _parts(filters: Filters) -> tuple[Filters | None, Filters | None]:
@@ -318,14 +301,6 @@ def _page(query: SearchQuery) -> tuple[int, int]:
     if query.scope:
         check_word("scope", query.scope, SCOPES)
     return min(query.limit, LIMIT_MOST) or LIMIT_DEFAULT, query.offset
-
-
-def _about(text: str) -> Question:
-    """The question that a text itself asks: its most telling tokens."""
-    counted = Counter(analyze.tokens(text[: question.LENGTH_LIMIT]))
-    terms = [Term(token, 1 + log(n), How.EXACT) for token, n in counted.items() if len(token) > 1]
-    terms.sort(key=lambda term: -term.weight)
-    return Question(tuple(terms[: 4 * _RELATED_TERMS]))
 
 
 def _session_score(members: list[rank.Ranked]) -> float:

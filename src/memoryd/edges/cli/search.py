@@ -27,6 +27,7 @@ Examples:
   memory search TS2687 --session 5f1c --explain
   memory search --kind toc_node --kind note --node toc:month:2026-05 release
   memory search --all-projects 'deploy script'
+  memory search --like toc:day:2026-05-04 --kind note
 
 Words are enough. "..." is a phrase, -word leaves out, field:value filters (kind, agent, session,
 role, project, speaker, scope), begin* and ~mispeled find more. "yesterday" or "in May" lifts what was
@@ -34,7 +35,8 @@ said then. T is a time as for `memory events`."""
 
 
 @click.command(epilog=_HELP)
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1)
+@click.option("--like", default="", metavar="ID", help="What is like this event or node.")
 @click.option("--since", type=Time(end=False), default=0, metavar="T", help="Only from T on.")
 @click.option("--until", type=Time(end=True), default=0, metavar="T", help="Only up to T.")
 @click.option("--session", default="", metavar="S", help="Only what was said in this session.")
@@ -73,12 +75,16 @@ def search(output: Output, query: tuple[str, ...], **options: Any) -> None:
         now_ms=out.now_ms(),
         utc_offset_minutes=int(here.total_seconds() // 60) if here else 0,
     )
-    question = " ".join(query)
+    question, like = " ".join(query), options["like"]
+    if bool(question) == bool(like):
+        raise click.UsageError("say what to look for: words, or --like with an id")
+    if like and options["all_projects"]:
+        raise click.UsageError("--like is an id of one project: leave --all-projects out")
     if options["all_projects"]:
         results, incomplete = _everywhere(output, question, which)
     else:
         with output.connect() as client:
-            answer = client.search(question, which)
+            answer = client.related(like, which) if like else client.search(question, which)
         results, incomplete = answer["results"], answer["index_state"] != "ready"
         if incomplete:
             out.warn(
