@@ -14,6 +14,11 @@ from memoryd.domain import analyze
 LENGTH_LIMIT: Final = 10_000  # characters of a question that are read
 TERM_LIMIT: Final = 64
 PHRASE_LIMIT: Final = 8
+PHRASE_LENGTH: Final = 32  # tokens of a phrase that are compared
+WITHOUT_LIMIT: Final = 16
+INEXACT_LIMIT: Final = 4  # beginnings and misspellings, for which the engine walks its dictionary
+PREFIX_LEAST: Final = 2  # letters: fewer would stand for a good part of all words
+FUZZY_LEAST: Final = 4  # letters: fewer could be anything
 FIELDS: Final = frozenset(("kind", "agent", "session", "role", "project", "speaker", "scope"))
 
 # how much a term counts beside a plain word
@@ -88,6 +93,7 @@ class _Reading:
         self.phrases: list[tuple[str, ...]] = []
         self.without: list[tuple[str, ...]] = []
         self.fields: list[tuple[str, str]] = []
+        self.inexact_left = INEXACT_LIMIT
 
     def word(self, compound: str) -> None:
         lower = compound.lower()
@@ -103,7 +109,7 @@ class _Reading:
             self.word(compound)
 
     def phrase(self, text: str, *, negated: bool) -> None:
-        found = tuple(analyze.tokens(text))[:TERM_LIMIT]
+        found = tuple(analyze.tokens(text))[:PHRASE_LENGTH]
         if not found:
             return
         if negated:
@@ -113,7 +119,10 @@ class _Reading:
         self.words(text)
 
     def inexact(self, text: str, how: How) -> None:
-        """A beginning or a misspelling: its last compound is compared so, the rest exactly."""
+        """A beginning or a misspelling: its last compound is compared so, the rest exactly.
+
+        One that is too short, or one too many, is compared exactly as well.
+        """
         parts = analyze.compounds(text)
         for compound in parts[:-1]:
             self.word(compound)
@@ -121,7 +130,12 @@ class _Reading:
             folded = analyze.fold(compound).lower().replace("_", "")
             stems = analyze.split(compound)
             token = stems[0] if how is How.FUZZY and stems else "".join(analyze.compounds(folded))
-            self.terms.setdefault((token[: analyze.TOKEN_LIMIT], how), 1.0)
+            least = FUZZY_LEAST if how is How.FUZZY else PREFIX_LEAST
+            if self.inexact_left and (len(token) >= least or not token.isascii()):
+                self.inexact_left -= 1
+                self.terms.setdefault((token[: analyze.TOKEN_LIMIT], how), 1.0)
+            else:
+                self.word(compound)
 
 
 def read(text: str) -> Question:
@@ -137,7 +151,7 @@ def read(text: str) -> Question:
     return Question(
         tuple(terms[:TERM_LIMIT]),
         tuple(reading.phrases[:PHRASE_LIMIT]),
-        tuple(reading.without[:TERM_LIMIT]),
+        tuple(reading.without[:WITHOUT_LIMIT]),
         tuple(dict.fromkeys(reading.fields)),
     )
 

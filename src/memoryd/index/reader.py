@@ -161,11 +161,12 @@ class _Asking:
             counted = sorted(counted, key=lambda item: item[0])[:_TERMS]
         self._terms = [term for _, term in counted]
         self._frequencies = [df for df, _ in counted]
+        self._postings = sum(self._frequencies)  # that the engine has to look at
         self._queries = [self._query(term, df) for df, term in counted]
         self._speakers = self._named(question.terms)
 
     def pool(self, periods: Sequence[Period], size: int) -> Pool:
-        costly = sum(self._frequencies) > _COSTLY
+        costly = self._postings > _COSTLY
         totals = self._whole(periods, min(size, _COSTLY_POOL) if costly and size == POOL else size)
         columns = [] if costly else [self._list(query) for query in self._queries]
         heads = self._heads(totals)
@@ -291,6 +292,7 @@ class _Asking:
         weight = term.weight * self._true(having)
         if term.how is How.PREFIX:
             found = self._searcher.terms_with_prefix(self._text, term.token, limit=_PREFIXED)
+            self._postings += sum(count for _, count in found)
             terms = [self._term(self._text, token, "freq") for token, _ in found]
             return self._weighed(Query.disjunction_max_query([exact, *terms]), weight)
         if term.how is How.FUZZY:
