@@ -6,7 +6,7 @@ from memoryd.domain import analyze
 
 WIDTH: Final = 240
 _SCANNED: Final = 4_000  # characters that are looked at word by word
-_LOOKED_AT: Final = 24  # places of each word that are looked at
+_LOOKED_AT: Final = 12  # places of each word that are looked at
 _LONG_WORD: Final = 80
 _STEM: Final = 3  # letters that a word surely shares with its stem
 
