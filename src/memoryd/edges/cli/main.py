@@ -42,6 +42,7 @@ _COMMANDS: Final = {
     "service": "service",
     "sessions": "sessions",
     "show": "toc",
+    "stats": "stats",
     "status": "status",
     "timeline": "toc",
     "toc": "toc",

@@ -1,0 +1,1 @@
+"""Figures about a memory: events per day, who spoke how much, how it adds up; and their pictures."""
