@@ -17,6 +17,7 @@ from memoryd.edges.cli.output import Output, common, warn
 # name of the command: the module that defines it, under the same name
 _COMMANDS: Final = {
     "agents": "sessions",
+    "browse": "browse",
     "config": "config",
     "context": "context",
     "coverage": "coverage",

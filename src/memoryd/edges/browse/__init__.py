@@ -1,0 +1,1 @@
+"""The browser for the terminal: `memory browse`. Only this room knows Textual."""
