@@ -82,6 +82,10 @@ class Browser(App[None]):
         total = sum(self.pulse)
         return f"{counted(total, 'event')} in the last minute" if total else ""
 
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """The variables that no theme of Textual's own has."""
+        return theme.PLAIN
+
     def get_default_screen(self) -> Screen[Any]:
         """The tree."""
         return TreeRoom()

@@ -22,11 +22,12 @@ from memoryd.edges.cli.output import now_ms
 from memoryd.edges.cli.times import parse_time
 from memoryd.wire import Search
 
+_HINT: Final = 'words, "a phrase", -without, begin*; enter goes to a result'
 _PAUSE_SECONDS: Final = 0.15
 _LIMIT: Final = 50
 _KINDS: Final = {
     "all": (),
-    "words": ("event",),
+    "events": ("event",),
     "nodes": ("toc_node",),
     "grips": ("grip",),
     "notes": ("note",),
@@ -94,7 +95,7 @@ class SearchRoom(Room):
 
     def body(self) -> ComposeResult:
         """The question, the filters, what was found."""
-        yield Input(placeholder='words, "a phrase", -without, begin*', id="query")
+        yield Input(placeholder=_HINT, id="query")
         with Horizontal(id="filters"):
             yield Chip("kind", list(_KINDS), "F2")
             yield Chip("agent", ["any"], "F3")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _AGAIN_SECONDS: Final = 3.0
 _WIDE: Final = 114  # from here on a week takes two characters
 _SHADES: Final = (
-    "$foreground 25%",
+    "$line",
     "$primary 40%",
     "$primary 60%",
     "$primary 80%",

@@ -18,7 +18,11 @@ DARK: Final = Theme(
     surface="#181d25",
     panel="#222934",
     dark=True,
-    variables={"footer-key-foreground": "#7cc0ff", "block-cursor-text-style": "bold"},
+    variables={
+        "quiet": "#8a96a6",
+        "line": "#38414e",
+        "footer-key-foreground": "#7cc0ff",
+    },
 )
 LIGHT: Final = Theme(
     name="memory-light",
@@ -33,8 +37,14 @@ LIGHT: Final = Theme(
     surface="#f6f8fa",
     panel="#e6eaef",
     dark=False,
-    variables={"footer-key-foreground": "#0b5cad", "block-cursor-text-style": "bold"},
+    variables={
+        "quiet": "#656f7b",
+        "line": "#c4ccd6",
+        "footer-key-foreground": "#0b5cad",
+    },
 )
+# what the browser adds to a theme's variables, for terminals that have only their own colours
+PLAIN: Final = {"quiet": "ansi_default", "line": "ansi_default"}
 # what COLORFGBG names a light background with
 _LIGHT_GROUNDS: Final = frozenset(("7", "15"))
 

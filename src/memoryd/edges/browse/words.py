@@ -20,7 +20,7 @@ ROLE_STYLES: Final = {
     "system": "$secondary",
 }
 MARKED: Final = "bold $text on $warning 35%"
-DIM: Final = "$text-muted"
+DIM: Final = "$quiet"
 _TAB: Final = 4
 _HIT_NAME: Final = 40
 
@@ -132,7 +132,7 @@ def hit(found: dict[str, Any], now_ms: int) -> Content:
         (line(where)[:_HIT_NAME], "bold" if found["title"] else DIM),
         "\n",
     ]
-    return Content.assemble(*head, snippet(found))
+    return Content.assemble(*head, snippet(found), "\n")
 
 
 def snippet(found: dict[str, Any]) -> Content:

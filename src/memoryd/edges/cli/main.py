@@ -22,6 +22,7 @@ _COMMANDS: Final = {
     "context": "context",
     "coverage": "coverage",
     "daily": "pads",
+    "demo": "demo",
     "edit": "pads",
     "event": "events",
     "events": "events",

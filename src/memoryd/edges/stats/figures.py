@@ -6,7 +6,7 @@ Owns how strong a count is shown. Colours are the business of whoever draws.
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import pairwise
-from math import ceil, log1p
+from math import ceil, log1p, sqrt
 from typing import Final, NamedTuple
 
 SHADES: Final = 4
@@ -169,7 +169,7 @@ def mark(count: int, most: int) -> str:
     """One character for how much happened, beside the largest count near it."""
     if count <= 0 or most <= 0:
         return " "
-    return _LEVELS[min(len(_LEVELS) - 1, ceil((len(_LEVELS) - 1) * log1p(count) / log1p(most)))]
+    return _LEVELS[min(len(_LEVELS) - 1, ceil((len(_LEVELS) - 1) * sqrt(count / most)))]
 
 
 def _cell(day: date, counts: Mapping[date, int], most: int) -> Cell:
