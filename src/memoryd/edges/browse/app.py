@@ -15,7 +15,7 @@ from textual.screen import Screen
 from memoryd.config import ConfigError
 from memoryd.edges.browse import theme
 from memoryd.edges.browse.contents import TreeRoom
-from memoryd.edges.browse.link import Link, Listener
+from memoryd.edges.browse.link import Link, Listener, brief
 from memoryd.edges.browse.notes import NotesRoom
 from memoryd.edges.browse.rooms import Help, Room
 from memoryd.edges.browse.search import SearchRoom
@@ -23,7 +23,7 @@ from memoryd.edges.browse.status import StatusRoom
 from memoryd.edges.browse.timeline import TimelineRoom
 from memoryd.edges.browse.words import shown
 from memoryd.edges.stats.figures import counted
-from memoryd.wire import ClientError, NotRunning, Unavailable
+from memoryd.wire import ClientError, NotRunning
 
 if TYPE_CHECKING:
     from memoryd.client import Client
@@ -47,7 +47,7 @@ class Browser(App[None]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "go('search')", "Search", key_display="/"),
-        Binding("t", "go('timeline')", "Timeline"),
+        Binding("t", "go('timeline')", "Time"),
         Binding("n", "go('notes')", "Notes"),
         Binding("s", "go('status')", "Status"),
         Binding("b", "home", "Tree", show=False),
@@ -108,10 +108,11 @@ class Browser(App[None]):
         """What the daemon answers, without holding up the screen; None if it does not answer."""
         try:
             return await asyncio.to_thread(self.link.ask, call)
-        except (NotRunning, Unavailable) as error:
-            self.lost = str(error)
+        except NotRunning:
+            pass  # the listener meets the same, and says so until it is over
         except (ClientError, ConfigError) as error:
-            self.notify(shown(str(error)), severity="error", markup=False)
+            if not self.lost:
+                self.notify(shown(brief(error)), severity="error", markup=False)
         return None
 
     def _poll(self) -> None:

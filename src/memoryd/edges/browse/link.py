@@ -21,6 +21,11 @@ _KEPT: Final = 500  # of the events that nobody has fetched yet
 _T = TypeVar("_T")
 
 
+def brief(error: Exception) -> str:
+    """What went wrong, without the details that gRPC adds."""
+    return str(error).partition("; last error")[0]
+
+
 class Link:
     """Makes calls on one connection, and a new connection after the daemon was away."""
 
@@ -96,7 +101,7 @@ class Listener(threading.Thread):
                     self._listen(client)
                 reason = f"daemon for project {client.settings.project} has stopped"
             except (ClientError, ConfigError) as error:
-                reason = str(error)
+                reason = brief(error)
             except ValueError:  # grpc's word for a connection that was closed under it
                 reason = "the connection was closed"
             with self._lock:

@@ -111,12 +111,7 @@ class NotesRoom(Room):
         if any(note["name"] == name and note["scope"] == "project" for note in self._notes):
             self.browser.notify(f"there is a note {shown(name)} already", markup=False)
             return
-        note = {
-            "name": name,
-            "scope": "project",
-            "project": self.browser.note_project,
-            "content": "",
-        }
+        note = {"name": name, "scope": "project", "content": "", "revision": 0}
         await self._edited(note)
 
     @work(exclusive=True, group="edit")
@@ -142,14 +137,10 @@ class NotesRoom(Room):
             os.unlink(path)
             self.browser.notify("nothing was changed")
             return
-        sent = note | {
-            "content": text,
-            "revision": note.get("revision", 0) + 1,
-            "changed_ms": now_ms(),
-            "author": author_of(None),
-            "action": "edit",
-        }
-        failure = await self.ask(lambda client: _write(client, sent))
+        sent = note | {"content": text, "author": author_of(None), "changed_ms": now_ms()}
+        if not note["revision"]:
+            sent["project"] = self.browser.note_project
+        failure = await self.ask(lambda client: _written(client, sent))
         if failure == "":
             os.unlink(path)
             self._wanted = (note["name"], note["scope"])
@@ -178,10 +169,15 @@ class NotesRoom(Room):
             self._read()
 
 
-def _write(client: "Client", note: Note) -> str:
-    """Write a note; why it was refused, or nothing."""
+def _written(client: "Client", note: Note) -> str:
+    """Write a note on top of the revision that was read; why it was refused, or nothing."""
+    seen = note["revision"]
     try:
-        client.note("ImportNotes", notes=[note])
+        if seen:
+            client.note("ImportNotes", notes=[note | {"revision": seen + 1, "action": "edit"}])
+        else:
+            fields = {f: note[f] for f in ("name", "content", "scope", "author", "project")}
+            client.note("Remember", **fields, mode="overwrite", expected_revision=0)
     except ClientError as error:
         return str(error)
     return ""

@@ -22,24 +22,22 @@ HELP: Final = (
     ("Everywhere", ""),
     ("/", "search, as you type"),
     ("t  n  s", "timeline, notes, status"),
-    ("escape", "back; b: to the tree"),
-    ("l", "light or dark"),
-    ("?  q", "this page; quit"),
+    ("escape  b", "back; back to the tree"),
+    ("l  ?  q", "light or dark; this page; quit"),
     ("Tree", ""),
     ("↑ ↓  j k", "move"),
-    ("→ ←", "open and close; from a segment into its words and back"),
-    ("enter", "open; on a bullet: its evidence, in its conversation"),
-    ("o", "the whole conversation of a segment"),
-    ("tab", "from the tree to the words and back"),
+    ("→ ←", "open and close; into the words and back (or tab)"),
+    ("enter", "open; on a bullet: its evidence in its conversation"),
+    ("o", "on the words of a segment: its whole conversation"),
     ("Conversation", ""),
     ("↑ ↓  PgUp PgDn", "scroll; more is read at both ends"),
-    ("g", "back to what is marked;  [ ]: other evidence of the bullet"),
+    ("g  [ ]", "back to the mark; other evidence of the bullet"),
     ("x", "long texts whole, or cut"),
     ("Search", ""),
-    ("↑ ↓  enter", "choose a result, and go to it"),
+    ("↑ ↓  enter", "choose a result; go to it"),
     ("F2  F3  F4", "filter by kind, agent, time"),
     ("Notes", ""),
-    ("w  e  d", "write a new one, edit in $EDITOR, forget"),
+    ("w  e  d", "write a new one; edit in $EDITOR; forget"),
     ("Timeline, status", ""),
     ("← →", "another span; another year"),
 )
@@ -114,7 +112,7 @@ class Help(ModalScreen[None]):
         with VerticalScroll(id="help"):
             for keys, words in HELP:
                 if words:
-                    yield Static(Content.assemble((f"  {keys:<16}", "bold $primary"), words))
+                    yield Static(Content.assemble((f"  {keys:<15}", "bold $primary"), words))
                 else:
                     yield Static(Content.styled(keys, "bold"), classes="group")
 

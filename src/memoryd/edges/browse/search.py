@@ -12,12 +12,11 @@ from textual.events import Click
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input, OptionList, Static
-from textual.widgets.option_list import Option
 
 from memoryd.edges.browse.notes import NotesRoom
 from memoryd.edges.browse.rooms import Room
 from memoryd.edges.browse.talk import TalkRoom
-from memoryd.edges.browse.words import DIM, hit, line
+from memoryd.edges.browse.words import DIM, hit, line, listed
 from memoryd.edges.cli.output import now_ms
 from memoryd.edges.cli.times import parse_time
 from memoryd.wire import Search
@@ -167,7 +166,7 @@ class SearchRoom(Room):
         now = now_ms()
         options = self.query_one(OptionList)
         options.clear_options()
-        options.add_options([Option(hit(found, now)) for found in hits])
+        options.add_options(listed(hit(found, now) for found in hits))
         options.highlighted = 0 if hits else None
 
     def action_move(self, by: int) -> None:

@@ -38,6 +38,7 @@ _SHADES: Final = (
     "$primary 80%",
     "bold $primary",
 )
+_SQUARES: Final = ("·", "■", "■", "■", "■")
 _AGENTS: Final = 8
 _NAME: Final = 16
 
@@ -56,8 +57,8 @@ class StatusRoom(Room):
 
     NAME = "status"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "year(-1)", "Year before"),
-        Binding("right", "year(1)", "Year after"),
+        Binding("left", "year(-1)", "Earlier", priority=True),
+        Binding("right", "year(1)", "Later", priority=True),
         Binding("escape", "app.leave", "Back"),
     ]
 
@@ -110,17 +111,20 @@ class StatusRoom(Room):
             return
         width = self.size.width - 4
         parts = {
-            "heat": _heat(told.figures, 2 if width >= _WIDE else 1, self._title()),
+            "heat": _heat(told.figures, self._heading(), wide=width >= _WIDE, signs=self._signs()),
             "agents": _agents(told.figures, width),
-            "pulse": _pulse(told.hours, list(self.browser.pulse)),
+            "pulse": _pulse(told.hours, list(self.browser.pulse)[-max(10, width - _NAME - 8) :]),
             "daemon": _daemon(told.figures, told.search),
             "jobs": _jobs(told.jobs, now_ms()),
         }
         for name, content in parts.items():
             self.query_one(f"#{name}", Static).update(content)
 
-    def _title(self) -> str:
+    def _heading(self) -> str:
         return str(self._year) if self._year else "the last year"
+
+    def _signs(self) -> tuple[str, ...]:
+        return SIGNS if self.app.native_ansi_color else _SQUARES
 
     def action_year(self, by: int) -> None:
         """The heatmap of another year."""
@@ -134,7 +138,8 @@ def _today() -> date:
     return date.fromisoformat(times.stamp(now_ms())[:10])
 
 
-def _heat(found: Figures, width: int, title: str) -> Content:
+def _heat(found: Figures, title: str, *, wide: bool, signs: tuple[str, ...]) -> Content:
+    width = 2 if wide else 1
     heat = heatmap(found.days, found.first, found.last)
     habits = found.habits
     told = f"{counted(habits.events, 'event')} on {counted(habits.active_days, 'day')}"
@@ -147,12 +152,12 @@ def _heat(found: Figures, width: int, title: str) -> Content:
     for weekday, name in enumerate(WEEKDAYS):
         parts.append((f"{name if weekday % 2 == 0 else '':<4}", DIM))
         parts += [
-            (f"{SIGNS[cell.shade]:<{width}}", _SHADES[cell.shade]) if cell else " " * width
+            (f"{signs[cell.shade]:<{width}}", _SHADES[cell.shade]) if cell else " " * width
             for cell in heat.row(weekday)
         ]
         parts.append("\n")
     parts.append(("    less ", DIM))
-    parts += [(sign, style) for sign, style in zip(SIGNS, _SHADES, strict=True)]
+    parts += [(sign, style) for sign, style in zip(signs, _SHADES, strict=True)]
     parts.append((" more", DIM))
     if habits.busiest:
         parts.append((f"   most on {habits.busiest:%d %b %Y}: {habits.busiest_count:,}", DIM))
@@ -185,7 +190,7 @@ def _pulse(hours: list[float], seconds: list[int]) -> Content:
         f"{'24 hours':<{_NAME}}",
         (sparkline(hours), "$success"),
         (f" {round(sum(hours)):,}\n", DIM),
-        f"{'60 seconds':<{_NAME}}",
+        f"{f'{len(seconds)} seconds':<{_NAME}}",
         (sparkline(seconds), "$success"),
         (f" {sum(seconds):,}\n", DIM),
     )

@@ -87,10 +87,10 @@ class TalkRoom(Room):
     NAME = "conversation"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,backspace", "app.leave", "Back"),
-        Binding("g", "evidence", "To the mark"),
+        Binding("g", "evidence", "Mark"),
         Binding("left_square_bracket", "other(-1)", "Evidence before", show=False),
         Binding("right_square_bracket", "other(1)", "Other evidence", key_display="]"),
-        Binding("x", "whole", "Long texts"),
+        Binding("x", "whole", "Long"),
         Binding("down,j", "scroll(1)", "Down", show=False),
         Binding("up,k", "scroll(-1)", "Up", show=False),
     ]

@@ -14,13 +14,13 @@ DARK: Final = Theme(
     warning="#f0c674",
     error="#ff7b72",
     foreground="#dde3ea",
-    background="#12161c",
-    surface="#181d25",
-    panel="#222934",
+    background="#141517",
+    surface="#1b1d20",
+    panel="#26292d",
     dark=True,
     variables={
-        "quiet": "#8a96a6",
-        "line": "#38414e",
+        "quiet": "#8f979f",
+        "line": "#41464c",
         "footer-key-foreground": "#7cc0ff",
     },
 )

@@ -7,10 +7,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
 
 from memoryd.edges.browse.rooms import Room
-from memoryd.edges.browse.words import DIM, line, period
+from memoryd.edges.browse.words import DIM, line, listed, period
 from memoryd.edges.cli.output import now_ms
 from memoryd.edges.cli.times import parse_time
 from memoryd.edges.stats.figures import counted
@@ -33,8 +32,8 @@ class TimelineRoom(Room):
 
     NAME = "timeline"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "span(-1)", "Shorter"),
-        Binding("right", "span(1)", "Longer"),
+        Binding("left", "span(-1)", "Shorter", priority=True),
+        Binding("right", "span(1)", "Longer", priority=True),
         Binding("j", "down", "Down", show=False),
         Binding("k", "up", "Up", show=False),
         Binding("escape", "app.leave", "Back"),
@@ -78,7 +77,7 @@ class TimelineRoom(Room):
         kept = options.highlighted if same else 0
         self._told_nodes = newest_first
         options.clear_options()
-        options.add_options([Option(_told(node)) for node in newest_first])
+        options.add_options(listed(map(_told, newest_first)))
         options.highlighted = kept if newest_first else None
 
     def action_span(self, by: int) -> None:
@@ -107,4 +106,4 @@ def _told(node: dict[str, Any]) -> Content:
         (f"\n{line(node['title']) or '(no words)'}", "bold"),
     ]
     parts += [f"\n  • {line(bullet['text'])}" for bullet in node["bullets"][:_BULLETS]]
-    return Content.assemble(*parts, "\n")
+    return Content.assemble(*parts)

@@ -4,6 +4,7 @@ Words from the log are data: they go in as text, never as markup, and their cont
 shown as signs (`visible`), so that nothing in a conversation can speak to the terminal.
 """
 
+from collections.abc import Iterable
 from datetime import date
 from typing import Any, Final
 
@@ -132,7 +133,7 @@ def hit(found: dict[str, Any], now_ms: int) -> Content:
         (line(where)[:_HIT_NAME], "bold" if found["title"] else DIM),
         "\n",
     ]
-    return Content.assemble(*head, snippet(found), "\n")
+    return Content.assemble(*head, snippet(found))
 
 
 def snippet(found: dict[str, Any]) -> Content:
@@ -144,6 +145,11 @@ def snippet(found: dict[str, Any]) -> Content:
         behind = mark["end"]
     parts.append((_flat(text[behind:]), ""))
     return Content.assemble(*parts)
+
+
+def listed(contents: Iterable[Content]) -> list[Content | None]:
+    """Contents for a list, with a line between each two."""
+    return [part for content in contents for part in (content, None)][:-1]
 
 
 def _flat(text: str) -> str:

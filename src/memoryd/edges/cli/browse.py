@@ -24,8 +24,13 @@ q quits. It starts whether or not the daemon runs, and follows what is written."
 @out.common
 def browse(output: Output, look: str | None) -> None:
     """Walk about in what is remembered: tree, evidence, search, notes, status."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not on_terminal():
         raise click.UsageError("memory browse needs a terminal: see memory toc, search and show")
     from memoryd.edges.browse import run
 
     run.browse(output.start_dir, look or "")
+
+
+def on_terminal() -> bool:
+    """Whether there is a terminal to draw on; the picture goes to stderr."""
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))

@@ -1,10 +1,9 @@
 """`memory demo`: the point of it all, in one minute."""
 
-import sys
-
 import click
 
 from memoryd.edges.cli import output as out
+from memoryd.edges.cli.browse import on_terminal
 from memoryd.edges.cli.output import Output, warn
 
 _HELP = """\b
@@ -31,7 +30,7 @@ def demo(output: Output) -> None:
     """
     from memoryd.edges.demo import stage
 
-    watched = sys.stdin.isatty() and sys.stdout.isatty() and not output.json
+    watched = on_terminal() and not output.json
     warn("a made-up story is being remembered, in a memory of its own ...")
     with stage.set_up() as project:
         if watched:
