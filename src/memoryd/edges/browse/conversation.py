@@ -33,16 +33,15 @@ class Conversation:
         """Read on at one end; what was read, the oldest first. Empty at the end. Raises ClientError."""
         if not self.events or (self.at_start if older else self.at_end):
             return []
-        edge = self.events[0 if older else -1]["timestamp_ms"]
-        known = {event["event_id"] for event in self.events}
-        span = {"until_ms": edge} if older else {"since_ms": edge}
+        edge = self.events[0 if older else -1]
+        span = {"until_ms" if older else "since_ms": edge["timestamp_ms"]}
         found: list[Event] = []
         token, has_more = "", True
         while has_more and not found:  # many events may be of the moment at the edge
             page, has_more, token = client.events_page(
                 Filter(session_id=self.session_id), newest=older, limit=PAGE, token=token, **span
             )
-            found = [event for event in page if event["event_id"] not in known]
+            found = [event for event in page if _lies(event, edge, older=older)]
         if older:
             found.reverse()
             self.at_start = not has_more
@@ -63,6 +62,12 @@ class Conversation:
         else:
             self.at_start = False
         return gone
+
+
+def _lies(event: Event, edge: Event, *, older: bool) -> bool:
+    """Whether an event lies beyond another, in the order of the log: by time, then by id."""
+    one, other = ((e["timestamp_ms"], e["event_id"].encode()) for e in (event, edge))
+    return one < other if older else one > other
 
 
 def of_grip(client: "Client", grip_id: str) -> Conversation:

@@ -64,6 +64,7 @@ class NodePane(VerticalScroll):
     def __init__(self) -> None:
         super().__init__(id="node")
         self.node: dict[str, Any] | None = None
+        self._drawn: dict[str, Any] | None = None
 
     def compose(self) -> ComposeResult:
         """The parts that every node has."""
@@ -81,9 +82,10 @@ class NodePane(VerticalScroll):
     async def show(self, node: dict[str, Any]) -> None:
         """Show a node instead of what is shown."""
         same = self.node is not None and self.node["node_id"] == node["node_id"]
-        if same and self.node == node:
-            return
         self.node = node
+        if self._drawn == node:
+            return
+        self._drawn = None  # until all is drawn: the next node may come in between
         focused = next((n for n, b in enumerate(self.query(Bullet)) if b.has_focus), None)
         self.query_one("#head", Static).update(node_head(node))
         summary = self.query_one("#summary", Static)
@@ -99,6 +101,7 @@ class NodePane(VerticalScroll):
             self.scroll_home(animate=False)
         elif focused is not None and bullets:
             bullets[min(focused, len(bullets) - 1)].focus()
+        self._drawn = node
         self.refresh_bindings()
 
     def enter(self) -> None:
