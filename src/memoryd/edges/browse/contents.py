@@ -16,8 +16,9 @@ from memoryd.edges.browse.rooms import Room
 from memoryd.edges.browse.talk import TalkRoom
 from memoryd.edges.browse.tree import TocTree
 
-# the daemon works an event into the tree within a moment, and titles change a little later
-_LOOK_AGAIN: Final = (0.5, 2.0, 6.0)
+# the daemon works events into segments within a second, and into longer periods when it is quiet
+_LOOK_SOON: Final = 0.9
+_LOOK_AGAIN: Final = (2.8, 4.0, 8.0)
 _EMPTY: Final = (
     "Nothing is remembered yet.\n\n"
     "memory install    lets agents tell what they do\n"
@@ -37,6 +38,7 @@ class TreeRoom(Room):
 
     def __init__(self) -> None:
         super().__init__()
+        self._soon: Timer | None = None
         self._looks: list[Timer] = []
 
     def body(self) -> ComposeResult:
@@ -56,9 +58,15 @@ class TreeRoom(Room):
     def heard(self, events: list[dict[str, Any]]) -> None:
         """Look at the tree again once the events have been worked in."""
         del events
+        if self._soon is None:  # not put off by every event: they may come without end
+            self._soon = self.set_timer(_LOOK_SOON, self._look)
         for timer in self._looks:
             timer.stop()
         self._looks = [self.set_timer(seconds, self.load) for seconds in _LOOK_AGAIN]
+
+    def _look(self) -> None:
+        self._soon = None
+        self.load()
 
     def reveal(self, node_id: str) -> None:
         """Open the way to a node."""

@@ -1,6 +1,6 @@
 """One node, beside the tree: title, summary, and bullets that open their evidence."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from textual import work
 from textual.app import ComposeResult
@@ -12,6 +12,8 @@ from textual.message import Message
 from textual.widgets import Static
 
 from memoryd.edges.browse.words import DIM, line, node_head, shown
+
+_KEYWORDS: Final = 12
 
 
 class Bullet(Static, can_focus=True):
@@ -92,7 +94,9 @@ class NodePane(VerticalScroll):
         summary.update(Content(shown(node["summary"])))
         summary.display = bool(node["summary"].strip())
         keywords = self.query_one("#keywords", Static)
-        keywords.update(Content.styled(line(", ".join(node["keywords"])), f"italic {DIM}"))
+        keywords.update(
+            Content.styled(line(", ".join(node["keywords"][:_KEYWORDS])), f"italic {DIM}")
+        )
         keywords.display = bool(node["keywords"])
         await self.query(Bullet).remove()
         bullets = [Bullet(bullet) for bullet in node["bullets"]]

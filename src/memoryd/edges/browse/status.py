@@ -118,7 +118,7 @@ class StatusRoom(Room):
             "jobs": _jobs(told.jobs, now_ms()),
         }
         for name, content in parts.items():
-            self.query_one(f"#{name}", Static).update(content)
+            self.query_one(f"#{name}", Static).update(content.rstrip())
 
     def _heading(self) -> str:
         return str(self._year) if self._year else "the last year"
