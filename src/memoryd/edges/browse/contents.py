@@ -38,7 +38,6 @@ class TreeRoom(Room):
 
     def __init__(self) -> None:
         super().__init__()
-        self._soon: Timer | None = None
         self._looks: list[Timer] = []
 
     def body(self) -> ComposeResult:
@@ -58,15 +57,10 @@ class TreeRoom(Room):
     def heard(self, events: list[dict[str, Any]]) -> None:
         """Look at the tree again once the events have been worked in."""
         del events
-        if self._soon is None:  # not put off by every event: they may come without end
-            self._soon = self.set_timer(_LOOK_SOON, self._look)
+        self.load_soon(_LOOK_SOON)
         for timer in self._looks:
             timer.stop()
         self._looks = [self.set_timer(seconds, self.load) for seconds in _LOOK_AGAIN]
-
-    def _look(self) -> None:
-        self._soon = None
-        self.load()
 
     def reveal(self, node_id: str) -> None:
         """Open the way to a node."""

@@ -8,6 +8,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
+from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 
 from memoryd.edges.browse.words import DIM, line
@@ -51,6 +52,10 @@ class Room(Screen[None]):
         Binding("escape", "app.leave", "Back"),
     ]
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._soon: Timer | None = None
+
     @property
     def browser(self) -> "Browser":
         """The application."""
@@ -91,6 +96,15 @@ class Room(Screen[None]):
 
     def load(self) -> None:
         """Read what the room shows, also again: the daemon may have been away."""
+
+    def load_soon(self, seconds: float) -> None:
+        """Read it in a while. Not put off by being called again: events may come without end."""
+        if self._soon is None:
+            self._soon = self.set_timer(seconds, self._load_now)
+
+    def _load_now(self) -> None:
+        self._soon = None
+        self.load()
 
     def heard(self, events: list[dict[str, Any]]) -> None:
         """New events are in the log."""

@@ -1,5 +1,6 @@
 """The room of status: what the daemon holds and does, with pictures where people would rather look."""
 
+import time
 from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from memoryd.client import Client
 
 _AGAIN_SECONDS: Final = 3.0
+_DAYS_SECONDS: Final = 20.0
 _WIDE: Final = 114  # from here on a week takes two characters
 _SHADES: Final = (
     "$line",
@@ -66,6 +68,7 @@ class StatusRoom(Room):
         super().__init__()
         self._year: int | None = None  # None: the year up to today
         self._told: _Told | None = None
+        self._days_at = 0.0  # when the days were read, which takes longer than all the rest
 
     def body(self) -> ComposeResult:
         """Pictures, then words."""
@@ -91,10 +94,13 @@ class StatusRoom(Room):
     async def _read(self) -> None:
         span = figures.calendar_year(self._year) if self._year else figures.last_year(_today())
         project, now = self.browser.note_project, now_ms()
+        known = self._told.figures if self._told else None
+        fresh = time.monotonic() - self._days_at < _DAYS_SECONDS
+        days = known.days if known and fresh and (known.first, known.last) == span else None
 
         def look(client: "Client") -> _Told:
             return _Told(
-                gather.figures(client, *span, project=project),
+                gather.figures(client, *span, project=project, days=days),
                 gather.events_per_hour(client, now),
                 client.jobs(),
                 client.index_status(),
@@ -103,6 +109,7 @@ class StatusRoom(Room):
         told = await self.ask(look)
         if told is not None:
             self._told = told
+            self._days_at = self._days_at if days is not None else time.monotonic()
             self._draw()
 
     def _draw(self) -> None:

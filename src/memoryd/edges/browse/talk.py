@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from memoryd.client import Client
 
 _NEAR_END: Final = 3  # lines from an end at which more is read
-_LINES: Final = {"tool": 8}
-_LINES_DEFAULT: Final = 40
+_ROOM: Final = {"tool": (8, 1_000)}  # lines and characters that are shown at first
+_ROOM_DEFAULT: Final = (40, 4_000)
 _MOST_LINES: Final = 2_000
 _MOST_CHARACTERS: Final = 200_000
 
@@ -53,7 +53,7 @@ class Turn(Static):
         body = marked(text, self._words) if self._words else Content(shown(text))
         parts: list[Any] = [head, "\n", body]
         if rest:
-            parts.append((f"\n… {rest:,} more lines (x)", f"italic {DIM}"))
+            parts.append((f"\n… {rest} (x)", f"italic {DIM}"))
         self.update(Content.assemble(*parts))
 
     def on_click(self, event: Click) -> None:
@@ -63,22 +63,29 @@ class Turn(Static):
         self.draw()
 
 
-def cut(text: str, words: str, role: str, *, whole: bool) -> tuple[str, int]:
-    """As much of a text as is shown at first, with the words in it, and how many lines are left."""
-    text = text[:_MOST_CHARACTERS]
-    most = _MOST_LINES if whole else _LINES.get(role, _LINES_DEFAULT)
+def cut(text: str, words: str, role: str, *, whole: bool) -> tuple[str, str]:
+    """As much of a text as is shown at first, with the words in it, and what is left out."""
+    place = max(0, text.find(words))
+    most, room = (_MOST_LINES, _MOST_CHARACTERS) if whole else _ROOM.get(role, _ROOM_DEFAULT)
     lines = text.split("\n")
-    if len(lines) <= most + 1:
-        return text, 0
-    place = text.find(words) if words else -1
+    height = words.count("\n") + 1
+    most = max(most, height + 2)
     first = 0
-    if place >= 0:
-        at, height = text.count("\n", 0, place), words.count("\n") + 1
-        first = max(0, at - max(2, (most - height) // 2)) if at + height > most else 0
-        most = max(most, height + 4)
-    kept = lines[first : first + most]
-    above = ["…"] if first else []
-    return "\n".join([*above, *kept]), len(lines) - len(kept)
+    if len(lines) > most + 1:
+        at = text.count("\n", 0, place)
+        first = max(0, at - (most - height) // 2) if at + height > most else 0
+        place -= len("\n".join([*lines[:first], ""]))
+        lines, rest = lines[first : first + most], len(lines) - most
+        left = f"{max(1, rest):,} more lines"
+    else:
+        left = ""
+    kept = "\n".join(lines)
+    start = 0
+    if len(kept) > max(room, len(words)):
+        start = max(0, place - room // 2) if place + len(words) > room else 0
+        left = left or f"{len(kept) - room:,} more characters"
+        kept = kept[start : start + max(room, len(words) + place - start)]
+    return ("…" if first or start else "") + kept, left
 
 
 class TalkRoom(Room):

@@ -22,6 +22,7 @@ _SPANS: Final = {
     "the last year": "365d",
     "everything": "",
 }
+_AGAIN_SECONDS: Final = 3.0
 _FIRST: Final = 2
 _TOKENS: Final = 3_000
 _BULLETS: Final = 5
@@ -57,7 +58,7 @@ class TimelineRoom(Room):
     def heard(self, events: list[dict[str, Any]]) -> None:
         """Read it again."""
         del events
-        self._read()
+        self.load_soon(_AGAIN_SECONDS)
 
     @work(exclusive=True, group="timeline")
     async def _read(self) -> None:

@@ -54,9 +54,15 @@ class Figures(NamedTuple):
         }
 
 
-def figures(client: "Client", first: date, last: date, project: str = "") -> Figures:
-    """The figures of a span of days. Raises ClientError."""
-    days = events_per_day(client, first, last)
+def figures(
+    client: "Client",
+    first: date,
+    last: date,
+    project: str = "",
+    days: dict[date, int] | None = None,
+) -> Figures:
+    """The figures of a span of days, which are read unless given. Raises ClientError."""
+    days = events_per_day(client, first, last) if days is None else days
     agents = sorted(client.agents(), key=lambda agent: -int(agent["event_count"]))
     notes = int(client.note("Count", project=project)["count"])
     return Figures(first, last, days, habits(days, first, last), agents, client.status(), notes)
