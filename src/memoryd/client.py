@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from memoryd import config, wire
+from memoryd.care_client import CareCalls
 from memoryd.note_client import NoteCalls
 from memoryd.toc_client import TocCalls
 from memoryd.wire import (
@@ -117,7 +118,7 @@ def running(
     return found, dead
 
 
-class Client(TocCalls, NoteCalls):
+class Client(TocCalls, NoteCalls, CareCalls):
     """A connection to one daemon. Every call can raise ClientError. Closed by ``with``."""
 
     def __init__(

@@ -42,7 +42,7 @@ _NOT_FROM_PROJECT = frozenset(
         "redact.rules",
     }
 )
-_GROUPS_NOT_FROM_PROJECT = ("model.",)
+_GROUPS_NOT_FROM_PROJECT = ("model.", "backup.")
 MODEL_LEVELS = ("segment", "day", "week", "month", "year")
 _MODEL_NAME_LIMIT = 100
 _SECRET = frozenset({"token", "model.key_env"})  # somebody may take them for the secret itself
@@ -86,6 +86,9 @@ class Settings:
     jobs_rollup_month: str
     jobs_rollup_year: str
     jobs_compact: str
+    jobs_backup: str
+    backup_dir: str
+    backup_keep: int
     model_provider: str
     model_name: str
     model_base_url: str
@@ -254,6 +257,9 @@ _KEYS: Mapping[str, _Key] = {
     "jobs.rollup_month": _cron("15 0 * * 1"),  # months and years end with a week
     "jobs.rollup_year": _cron("20 0 * * 1"),
     "jobs.compact": _cron("30 4 * * 0"),
+    "jobs.backup": _cron("15 3 * * *"),
+    "backup.dir": _KEY_FILE,  # empty: none
+    "backup.keep": _between(int, 7, 1, 1000),
     "model.provider": _Key(str, "", _PROVIDER, lambda v: v in {"", "anthropic", "openai"}),
     "model.name": _Key(str, "", f"a name of at most {_MODEL_NAME_LIMIT} letters", _is_model_name),
     "model.base_url": _Key(str, "", _MODEL_URL, _is_model_url),

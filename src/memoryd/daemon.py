@@ -16,12 +16,12 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, redirect_stdout, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from memoryd import __version__, config, spool
-from memoryd.domain.errors import MemorydError, ReadOnly, StoreError
+from memoryd.domain.errors import MemorydError, ReadOnly
 from memoryd.project import UNIFIED, global_notes_dir, private_dir
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ def _parser() -> argparse.ArgumentParser:
         ("serve", serve, "run the daemon of a project in the foreground"),
         ("status", status, "say whether the daemon of a project runs"),
         ("stop", stop, "stop the daemon of a project and wait until it has ended"),
-        ("verify", verify, "check every event of a project whose daemon does not run"),
+        ("verify", verify, "check everything of a project whose daemon does not run"),
+        ("restore", restore, "put a backup in the place of a project's store"),
+        ("repair", repair, "save what is left of a damaged store"),
     ):
         command = commands.add_parser(name, help=text, description=text.capitalize() + ".")
         command.set_defaults(run=run)
@@ -86,6 +88,22 @@ def _parser() -> argparse.ArgumentParser:
     commands.choices["verify"].add_argument(
         "--accept", action="store_true", help="if the log is whole, write HIGHWATER anew"
     )
+    restoring = commands.choices["restore"]
+    restoring.add_argument("source", metavar="SRC", help="a backup, or a directory of backups")
+    restoring.add_argument(
+        "--name", default="", help="which backup of a directory; else the newest"
+    )
+    restoring.add_argument("--stop", action="store_true", help="stop the daemon first")
+    restoring.add_argument(
+        "--other-store", action="store_true", help="even if the backup is of another store"
+    )
+    restoring.add_argument(
+        "--global-notes", action="store_true", help="the global notes of the backup too"
+    )
+    for name in ("verify", "restore", "repair"):
+        commands.choices[name].add_argument(
+            "--json", action="store_true", help="a line of JSON for everything that is told"
+        )
     return parser
 
 
@@ -135,14 +153,15 @@ class Daemon:
         _log.info("stopped", extra={"project": self._settings.project})
 
     def _start(self, stack: ExitStack) -> None:
+        from memoryd import care
         from memoryd.storage.committer import Committer
-        from memoryd.storage.store import Lock, Store
+        from memoryd.storage.store import Lock
 
         settings = self._settings
         lock = Lock(settings.data_dir)
         stack.callback(lock.release)
         _remember_root(settings)
-        store = Store(settings.data_dir)
+        store = care.open_store(settings, clock_ms())
         stack.callback(store.close)
         committer = Committer(store, clock_ms)
         committer.start()
@@ -162,7 +181,7 @@ class Daemon:
 
     def _serve(self, stack: ExitStack, store: "Store", committer: "Committer") -> None:
         """Wire services to the server, bind it, and arrange for its end."""
-        from memoryd import scheduler, writing
+        from memoryd import care, scheduler, writing
         from memoryd.rpc.interceptors import Guard
         from memoryd.rpc.notes import NoteServicer
         from memoryd.rpc.server import Health, build
@@ -230,7 +249,11 @@ class Daemon:
         )
         health = Health(server)
         committer.on_fault = lambda fault: _on_fault(fault, health, errors)
-        server.add(MemoryServicer(services, identity), NoteServicer(notes, note_query))
+        server.add(
+            MemoryServicer(services, identity),
+            NoteServicer(notes, note_query),
+            care.servicer(deriving.care, self._stopping.is_set),
+        )
         indexer.start()
         stack.callback(indexer.stop)
         server.start()
@@ -293,34 +316,27 @@ def stop(arguments: argparse.Namespace) -> int:
 
 def verify(arguments: argparse.Namespace) -> int:
     """Check a store that is not in use."""
-    from memoryd.services.admin import verify as check
-    from memoryd.services.admin import verify_global
-    from memoryd.storage.store import Lock
+    from memoryd import care
+
+    return care.verify(_settings(arguments), arguments)
+
+
+def restore(arguments: argparse.Namespace) -> int:
+    """Put a backup in the place of a store that is not in use."""
+    from memoryd import care
 
     settings = _settings(arguments)
-    if not os.path.isdir(f"{settings.data_dir}/db"):
-        raise StoreError(f"there is no store in {settings.data_dir}")
-    lock = Lock(settings.data_dir)
-    try:
-        verdict = check(settings.data_dir, accept=arguments.accept)
-    finally:
-        lock.release()
-    problems = len(verdict.problems)
-    shared = global_notes_dir()
-    if os.path.isdir(shared):
-        found = verify_global(shared)
-        problems += len(found.problems)
-        _report(shared, f"{found.revisions} revisions of notes", found.problems)
-    counts = f"{verdict.events} events"
-    counts += f", {verdict.revisions} revisions of notes" if verdict.revisions else ""
-    _report(settings.data_dir, counts, verdict.problems)
-    return 1 if problems else 0
+    if arguments.stop:
+        with redirect_stdout(sys.stderr):
+            stop(arguments)
+    return care.restore(settings, arguments, clock_ms())
 
 
-def _report(place: str, counts: str, problems: list[str]) -> None:
-    for problem in problems:
-        print(problem)
-    print(f"{place}: {counts}, {f'{len(problems)} problems' if problems else 'whole'}")
+def repair(arguments: argparse.Namespace) -> int:
+    """Save what is left of a damaged store that is not in use."""
+    from memoryd import care
+
+    return care.repair(_settings(arguments), arguments, clock_ms())
 
 
 def _search(

@@ -18,13 +18,15 @@ from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 
+from memoryd import care
 from memoryd.config import Settings
 from memoryd.domain import cron
 from memoryd.domain.calendar import PERIODS, Calendar
-from memoryd.domain.errors import MemorydError
+from memoryd.domain.errors import Cancelled, MemorydError, Stopping
 from memoryd.domain.segment import Rules
 from memoryd.domain.summarize import Summarizer
 from memoryd.domain.toc import Level
+from memoryd.services.care import Care
 from memoryd.services.jobs import Job, Jobs
 from memoryd.services.pump import RECIPE, Pump, Recipe
 from memoryd.services.rollup import Steps
@@ -50,6 +52,7 @@ class Deriving(NamedTuple):
     calendar: Calendar
     summarizer: Summarizer
     running: Callable[[], bool]
+    care: Care
 
 
 def start(
@@ -75,6 +78,9 @@ def start(
     )
     stopping = threading.Event()
     actions = _jobs(settings, pump, store, lambda: not stopping.is_set())
+    caring = care.of(settings, store, clock_ms)
+    if settings.backup_dir:
+        actions.append(_backup_job(settings, caring, lambda: not stopping.is_set()))
     jobs = Jobs(actions, store.checkpoints, calendar, clock_ms, errors.add)
     pump.held = lambda level: jobs.paused(_job_name(level))
     scheduler = _scheduler(jobs)
@@ -83,7 +89,7 @@ def start(
     pump.start()
     stack.callback(pump.stop)
     stack.callback(stopping.set)
-    return Deriving(pump, jobs, calendar, summarizer, lambda: bool(scheduler.running))
+    return Deriving(pump, jobs, calendar, summarizer, lambda: bool(scheduler.running), caring)
 
 
 def _rules(settings: Settings) -> Rules:
@@ -117,6 +123,16 @@ def _jobs(settings: Settings, pump: Pump, store: "Store", alive: Callable[[], bo
 
     jobs = [Job(_job_name(lv), cron.parse(expressions[lv]), roll_up(lv)) for lv in PERIODS]
     return [*jobs, Job("compact", cron.parse(settings.jobs_compact), compact)]
+
+
+def _backup_job(settings: Settings, caring: Care, alive: Callable[[], bool]) -> Job:
+    def run() -> dict[str, str]:
+        try:
+            return care.daily_backup(settings, caring, alive)
+        except Cancelled:
+            raise Stopping("the daemon is stopping: the backup is made when it is back") from None
+
+    return Job("backup", cron.parse(settings.jobs_backup), run)
 
 
 class _Trigger(BaseTrigger):  # type: ignore[misc] # the library has no types

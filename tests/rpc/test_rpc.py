@@ -294,7 +294,7 @@ def test_status_tells_the_truth(served: Any) -> None:
     assert now.memory_bytes > MIB
     assert now.uptime_ms >= before.uptime_ms
     assert now.started_ms == before.started_ms
-    assert (now.format_version, bool(now.version), len(now.store_id)) == (1, True, 36)
+    assert (now.format_version, bool(now.version), len(now.store_id)) == (2, True, 36)
     assert len(now.endpoints) == 1
     assert now.endpoints[0].startswith("unix:")
     assert list(now.last_errors) == []
@@ -366,6 +366,7 @@ def test_reflection_lists_the_services(served: Any) -> None:
     assert set(database.get_services()) == {
         "memory.MemoryService",
         "memory.NoteService",
+        "memory.CareService",
         "grpc.health.v1.Health",
         "grpc.reflection.v1alpha.ServerReflection",
     }

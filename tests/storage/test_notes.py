@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from rocksdict import Options, Rdict
 
 from memoryd.domain.errors import (
     Conflict,
@@ -18,14 +17,14 @@ from memoryd.domain.errors import (
     TooBusy,
 )
 from memoryd.domain.note import Note, Place, Revision
-from memoryd.services.admin import verify, verify_global
 from memoryd.storage import global_notes
 from memoryd.storage.committer import Committer
 from memoryd.storage.global_notes import GlobalNotes
 from memoryd.storage.log import Draft
-from memoryd.storage.notebook import FAMILIES, Desk, NoteStore, check_notes
+from memoryd.storage.notebook import Desk, NoteStore, check_notes
 from memoryd.storage.notes import ProjectNotes
 from memoryd.storage.store import NOTES_MARK, Store
+from tests.storage.checking import problems, verdict
 from tests.storage.test_committer import draft
 
 PLACES = {"project": Place("project"), "global": Place("global")}
@@ -183,11 +182,13 @@ def test_what_was_written_is_there_after_reopening(
         assert notes.book.tail().sequence == 2
         assert os.stat(f"{data_dir}-global").st_mode & 0o777 == 0o700
         assert os.stat(f"{data_dir}-global/notes.db").st_mode & 0o777 == 0o600
-        assert verify_global(f"{data_dir}-global") == (0, 2, [])
+        found = verdict(data_dir, global_notes=f"{data_dir}-global")
+        assert (found.global_revisions, found.problems) == (2, ())
         return
     committer.stop()
     store.close()
-    assert verify(data_dir) == (0, 1, [])
+    found = verdict(data_dir)
+    assert (found.events, found.revisions, found.problems) == (0, 1, ())
     again = Store(data_dir)
     assert list(ProjectNotes(again, Committer(again, lambda: 1)).book.after(0)) == kept
     again.close()
@@ -245,8 +246,8 @@ def test_lost_notes_are_noticed(data_dir: str) -> None:
     os.rename(f"{data_dir}-old", f"{data_dir}/db")
     with pytest.raises(StoreDamaged, match="revisions 3 to 5 are lost"):
         Store(data_dir)
-    assert any("revisions 3 to 5 are lost" in p for p in verify(data_dir).problems)
-    verify(data_dir, accept=True)
+    assert any("revisions 3 to 5 are lost" in p for p in problems(data_dir))
+    problems(data_dir, accept=True)
     Store(data_dir).close()
 
 
@@ -272,32 +273,17 @@ def test_changed_notes_are_noticed(data_dir: str, family: str, problem: str) -> 
     store.close()
     with pytest.raises(StoreDamaged, match=problem):
         Store(data_dir)
-    assert any(problem in p for p in verify(data_dir).problems)
+    assert any(problem in p for p in problems(data_dir))
 
 
 def test_a_lost_mark_is_damage_only_if_there_were_notes(data_dir: str) -> None:
-    """A store from before there were notes opens; one with notes and without a mark does not."""
+    """An empty store opens without a mark of its notes; one with notes does not."""
     Store(data_dir).close()
     os.unlink(f"{data_dir}/{NOTES_MARK}")
     fill(data_dir, 1)
     os.unlink(f"{data_dir}/{NOTES_MARK}")
     with pytest.raises(StoreDamaged, match=f"{NOTES_MARK} is missing"):
         Store(data_dir)
-
-
-def test_a_store_from_before_notes_gets_them(data_dir: str) -> None:
-    """A store that lacks the families of notes opens, keeps its events and takes notes."""
-    fill(data_dir, 0)
-    options = Options(raw_mode=True)
-    names = Rdict.list_cf(f"{data_dir}/db", options)
-    families = {name: Options(raw_mode=True) for name in names if name != "default"}
-    old = Rdict(f"{data_dir}/db", options, column_families=families)
-    for name in FAMILIES:
-        old.drop_column_family(name)
-    old.close()
-    os.unlink(f"{data_dir}/{NOTES_MARK}")
-    fill(data_dir, 2)
-    assert verify(data_dir) == (1, 2, [])
 
 
 def test_global_notes_that_cannot_be_used(data_dir: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,7 +300,8 @@ def test_global_notes_that_cannot_be_used(data_dir: str, monkeypatch: pytest.Mon
     assert impatient.book.tail().sequence == 1
     holder.execute("ROLLBACK")
     holder.execute("UPDATE notes SET value = zeroblob(50)")
-    assert "make no sense" in verify_global(directory).problems[0]
+    with pytest.raises(StoreDamaged, match="make no sense"):
+        list(check_notes(notes))
     holder.execute("PRAGMA user_version = 9")
     holder.close()
     with pytest.raises(FormatUnknown, match="have format 9"):
@@ -343,5 +330,6 @@ def test_processes_share_global_notes(data_dir: str) -> None:
     notes = GlobalNotes(directory)
     names = {r.note.name for r in notes.book.after(0)}
     assert names == {f"{name} {n}" for name in "ab" for n in range(100)}
-    assert verify_global(directory) == (0, 200, [])
+    assert list(check_notes(notes)) == []
+    assert notes.book.tail().sequence == 200
     notes.close()

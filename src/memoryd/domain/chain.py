@@ -23,4 +23,20 @@ def text_hash(text: str) -> bytes:
 
 def link(previous: bytes, head: bytes, hash_of_text: bytes) -> bytes:
     """The running hash after an event whose other fields are encoded as ``head``."""
-    return sha256(previous + sha256(head + hash_of_text).digest()).digest()
+    return follow(previous, digest(head, hash_of_text))
+
+
+def digest(head: bytes, hash_of_text: bytes) -> bytes:
+    """What stands for an event in the chain, wherever in the chain it stands."""
+    return sha256(head + hash_of_text).digest()
+
+
+def follow(previous: bytes, event_digest: bytes) -> bytes:
+    """The running hash after an event of that digest."""
+    return sha256(previous + event_digest).digest()
+
+
+def anchor(previous: bytes, first: int, last: int) -> bytes:
+    """The running hash to go on from where events are gone and nobody knows the true one."""
+    span = first.to_bytes(8, "big") + last.to_bytes(8, "big")
+    return sha256(b"memoryd gap" + previous + span).digest()

@@ -17,6 +17,7 @@
         ├── StoreLocked     another process has the store open
         ├── StoreDamaged    what is on disk is not what was written; names damage and remedy
         └── FormatUnknown   the store was written by another version of memoryd
+            └── FormatOld   ... an older one, from which there is a way to the present
 """
 
 
@@ -78,3 +79,7 @@ class StoreDamaged(StoreError):
 
 class FormatUnknown(StoreError):
     """The store was written by another version of memoryd."""
+
+
+class FormatOld(FormatUnknown):
+    """The store has a format from before; it can be brought to the present one."""

@@ -12,15 +12,17 @@ from grpc_reflection.v1alpha import reflection
 
 from memoryd.config import Settings
 from memoryd.domain.errors import StoreError
+from memoryd.pb import care_pb2_grpc as care_pb_grpc
 from memoryd.pb import memory_pb2_grpc as pb_grpc
 from memoryd.pb import note_pb2_grpc as note_pb_grpc
 from memoryd.project import private_dir
+from memoryd.rpc.care import CareServicer
 from memoryd.rpc.interceptors import Guard
 from memoryd.rpc.notes import NoteServicer
 from memoryd.rpc.servicers import MemoryServicer
 
 _MIB: Final = 1024 * 1024
-SERVICES: Final = ("memory.MemoryService", "memory.NoteService")
+SERVICES: Final = ("memory.MemoryService", "memory.NoteService", "memory.CareService")
 _NAMES: Final = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
 
 
@@ -69,8 +71,9 @@ class Server:
             endpoints.append(f"{listen.rpartition(':')[0]}:{port}")
         return tuple(endpoints)
 
-    def add(self, memory: MemoryServicer, notes: NoteServicer) -> None:
+    def add(self, memory: MemoryServicer, notes: NoteServicer, care: CareServicer) -> None:
         """Serve the contract."""
+        care_pb_grpc.add_CareServiceServicer_to_server(care, self.grpc)
         pb_grpc.add_MemoryServiceServicer_to_server(memory, self.grpc)
         note_pb_grpc.add_NoteServiceServicer_to_server(notes, self.grpc)
 

@@ -8,7 +8,6 @@ turns have in their sessions.
 
 import time
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 from memoryd.domain.document import Document, Kind, of_event
@@ -65,10 +64,13 @@ class LogSource:
     def changes(self, cursor: int, place: Callable[[str], int]) -> Iterator[Change]:
         """Every synced event behind a sequence number; one without text gives no document."""
         synced = self._committer.synced
-        for recorded in islice(self._log.after(cursor), max(0, synced - cursor)):
+        for recorded in self._log.after(cursor, synced):
+            cursor = recorded.sequence
             said = recorded.event.text.strip()
             made = of_event(recorded, place(recorded.event.session_id)) if said else None
             yield Change(recorded.sequence, (made,) if made is not None else ())
+        if cursor < synced:  # the log ends with events that are gone
+            yield Change(synced)
 
 
 class Target:

@@ -224,15 +224,19 @@ class Pump:
     def _step(self) -> None:
         """Work in the next events of the outbox."""
         sessions: dict[str, dict[bytes, Recorded]] = defaultdict(dict)
-        size, end = 0, self.done
-        limit = min(_STEP_EVENTS, self._committer.synced - self.done)
-        for recorded in islice(self._store.log.after(self.done), limit):
+        size, end, synced = 0, self.done, self._committer.synced
+        left = self._store.log.after(self.done, synced)
+        for recorded in islice(left, _STEP_EVENTS):
             event = recorded.event
             sessions[event.session_id][event_key(event.time_ms, event.event_id)] = recorded
             end = recorded.sequence
             size += len(event.text)
             if size > _STEP_BYTES:
                 break
+        else:
+            if next(left, None) is None:
+                end = synced  # also over events at the end of the log that are gone
+        del left  # a scan that is not at its end holds on to the state of the database
         self._steps.reach("pump.after_read")
         pieces: list[Piece] = []
         removed: list[Extent] = []

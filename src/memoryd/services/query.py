@@ -4,7 +4,6 @@ Reads never write. A long scan asks its caller now and then whether anybody stil
 """
 
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Final, NamedTuple
 
 from memoryd.domain.errors import Cancelled, InvalidInput
@@ -130,12 +129,12 @@ class Query:
             end = self._committer.wait_beyond(position, 0.5)
             if end <= position:
                 continue
-            for recorded in islice(self._log.after(position), end - position):
-                position = recorded.sequence
+            for recorded in self._log.after(position, end):
                 if wanted.matches(recorded):
                     yield recorded
                 if not alive():
                     return
+            position = end
 
     def sessions(self, query: SessionQuery) -> tuple[list[tuple[str, SessionStats]], str]:
         """One page of sessions, most recently active first, and the token for the rest."""

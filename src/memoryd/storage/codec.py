@@ -9,10 +9,11 @@ that a text can be erased and the running hash still be checked::
 """
 
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgpack
 
+from memoryd.domain.chain import text_hash
 from memoryd.domain.errors import InvalidInput, StoreDamaged
 from memoryd.domain.event import Event, Recorded
 from memoryd.domain.session import AgentStats, SessionStats
@@ -52,6 +53,29 @@ def split_event(value: bytes) -> tuple[bytes, str]:
     except (ValueError, TypeError) as error:
         raise StoreDamaged("an event's stored bytes make no sense: run `memoryd verify`") from error
     return head, text
+
+
+class Seal(NamedTuple):
+    """What a check needs of an event: all that the running hash is made of, and no text."""
+
+    head: bytes
+    text_hash: bytes
+    speaks: bool  # whether there is a text to be searched
+
+
+def seal(value: bytes) -> Seal:
+    """What a check needs of a stored event. Raises StoreDamaged if its bytes make no sense."""
+    head, text = split_event(value)
+    return Seal(head, text_hash(text), bool(text.strip()))
+
+
+def head_fields(head: bytes) -> list[Any]:
+    """The fields in an event's head, in their order. Raises StoreDamaged if they make no sense."""
+    try:
+        fields: list[Any] = _unpack(head)
+    except (ValueError, TypeError, msgpack.exceptions.UnpackException) as error:
+        raise StoreDamaged("an event's stored bytes make no sense: run `memoryd verify`") from error
+    return fields
 
 
 def read_event(value: bytes) -> Recorded:

@@ -10,12 +10,15 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self
 
 from rocksdict import (
+    AccessType,
     BlockBasedOptions,
     Cache,
+    Checkpoint,
     ColumnFamily,
     DBCompactionStyle,
     DBCompressionType,
@@ -26,7 +29,14 @@ from rocksdict import (
     WriteBatch,
 )
 
-from memoryd.domain.errors import DiskFull, ReadOnly, StoreDamaged, StoreError, StoreLocked
+from memoryd.domain.errors import (
+    DiskFull,
+    FormatUnknown,
+    ReadOnly,
+    StoreDamaged,
+    StoreError,
+    StoreLocked,
+)
 
 COLUMN_FAMILIES: Final = {
     "events": "time, id -> the event",
@@ -50,6 +60,8 @@ COLUMN_FAMILIES: Final = {
     "notes": "sequence -> running hash, revision of a note",
     "note_heads": "place, name -> the latest revision without its content",
     "note_aliases": "place, alias -> name",
+    "gaps": "kind, first sequence -> last sequence, running hash, time: what a repair found gone",
+    "receipts": "number -> what was erased, by whom and when; append-only",
     "meta": "format version, store id, counters",
 }
 
@@ -60,22 +72,33 @@ _OPEN_SECONDS = 25
 class Database:
     """One open RocksDB. Close it only when nobody uses it any more."""
 
-    def __init__(self, path: str, *, create: bool) -> None:
+    def __init__(
+        self, path: str, *, create: bool = False, read_only: bool = False, tolerant: bool = False
+    ) -> None:
         """Open the database at ``path``.
 
-        Raises StoreLocked, StoreDamaged or StoreError; creates one only if ``create``.
+        Creates one only if ``create``; with ``read_only`` changes nothing, not even the lock, and
+        takes families that are missing for empty; ``tolerant`` is for a copy of a damaged one, and
+        passes over what it can. Raises StoreLocked, StoreDamaged, StoreError, or
+        FormatUnknown if it has families that this memoryd does not know.
         """
         cache = Cache(8 * _MIB)
-        families = {name: _family_options(name, cache) for name in COLUMN_FAMILIES}
-        # one damaged MANIFEST in a thousand makes RocksDB loop for ever, holding the GIL
-        if sys.__stderr__ is not None:
-            faulthandler.dump_traceback_later(_OPEN_SECONDS, exit=True, file=sys.__stderr__)
+        names = list(COLUMN_FAMILIES) if create else _names(path, read_only=read_only)
+        families = {name: _family_options(name, cache) for name in names}
+        if tolerant:
+            for options in families.values():
+                options.set_disable_auto_compactions(True)  # one would stop at the damage for good
+        access = AccessType.read_only() if read_only else AccessType.read_write()
         try:
-            self._db = Rdict(path, _db_options(create=create), column_families=families)
+            with guarded():
+                self._db = Rdict(
+                    path,
+                    _db_options(create=create, tolerant=tolerant),
+                    column_families=families,
+                    access_type=access,
+                )
         except Exception as error:
             raise open_error(path, str(error)) from error
-        finally:
-            faulthandler.cancel_dump_traceback_later()
         self.path = path
         self._families: dict[str, Rdict] = {n: self._db.get_column_family(n) for n in families}
         self._handles: dict[str, ColumnFamily] = {
@@ -91,6 +114,8 @@ class Database:
 
     def get(self, family: str, key: bytes) -> bytes | None:
         """The value of a key, or None. Raises StoreDamaged if it cannot be read."""
+        if family not in self._families and not self._closing:
+            return None
         try:
             found: bytes | None = self._families[family].get(key)
         except Exception as error:
@@ -120,6 +145,8 @@ class Database:
         with self._idle:
             if self._closing:
                 raise StoreError("the store is closing")
+            if family not in self._families:
+                return
             self._scans += 1
         try:
             cursor = self._families[family].iter()
@@ -133,6 +160,20 @@ class Database:
                 raise _read_error(family, error) from error
         finally:
             del cursor
+            with self._idle:
+                self._scans -= 1
+                self._idle.notify_all()
+
+    @contextmanager
+    def cursor(self, family: str) -> Iterator[RdictIter | None]:
+        """The engine's own iterator, for who looks at its status; None if there is no family."""
+        with self._idle:
+            if self._closing:
+                raise StoreError("the store is closing")
+            self._scans += 1
+        try:
+            yield self._families[family].iter() if family in self._families else None
+        finally:
             with self._idle:
                 self._scans -= 1
                 self._idle.notify_all()
@@ -160,19 +201,38 @@ class Database:
         return self._db.property_int_value("rocksdb.background-errors") or 0
 
     def flush(self) -> None:
-        """Write the memory tables out, so that the next open has no WAL to replay."""
-        for family in self._families.values():
-            family.flush(True)
+        """Write the memory tables out, so that the next open has no WAL to replay.
 
-    def compact(self, alive: Callable[[], bool]) -> None:
+        The journal comes last: if the end of this is lost, the log is seen to end early.
+        """
+        for name in sorted(self._families, key="journal".__eq__):
+            self._families[name].flush(True)
+
+    def checkpoint(self, path: str) -> None:
+        """Make a consistent copy in a new directory of the same file system, by hard links.
+
+        Other threads write meanwhile: flushing first leaves the engine little to do with the GIL
+        in its hand. Raises ReadOnly or DiskFull.
+        """
+        try:
+            self.flush()
+            Checkpoint(self._db).create_checkpoint(path)
+        except Exception as error:
+            raise _write_error(error) from error
+
+    def compact(
+        self, alive: Callable[[], bool], told: Callable[[str], object] = lambda _family: None
+    ) -> None:
         """Merge each family's tables, as long as it is wanted; other threads run meanwhile.
 
-        Raises StoreDamaged if something could not be read: RocksDB itself reports success.
+        ``told`` hears of each family that is done. Raises StoreDamaged if something could not be
+        read: RocksDB itself reports success.
         """
         failed = self.background_errors()
-        for family in self._families.values():
+        for name, family in self._families.items():
             if alive():
                 family.compact_range(None, None)
+                told(name)
         if self.background_errors() > failed:
             raise StoreDamaged(
                 "compaction has failed: run `memoryd verify` to see what is affected"
@@ -201,6 +261,44 @@ class Database:
         self.close()
 
 
+def _names(path: str, *, read_only: bool) -> list[str]:
+    """The families to open: those we know, or of a database that is only read, those it has.
+
+    Raises FormatUnknown if it has others.
+    """
+    found = families_at(path)
+    strange = sorted(found - set(COLUMN_FAMILIES))
+    if strange:
+        raise FormatUnknown(
+            f"the store at {path} holds {', '.join(strange)}, which this memoryd does not know: a "
+            "newer one wrote it; use that one, or one newer still"
+        )
+    return [name for name in COLUMN_FAMILIES if name in found or not read_only]
+
+
+def families_at(path: str) -> set[str]:
+    """The families of a database that need not be open. Raises StoreDamaged."""
+    try:
+        with guarded():
+            return set(Rdict.list_cf(path)) - {"default"}
+    except Exception as error:
+        raise open_error(path, str(error)) from error
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """End the process if RocksDB does not come back from opening.
+
+    One damaged MANIFEST in a thousand makes it loop for ever, holding the GIL.
+    """
+    if sys.__stderr__ is not None:
+        faulthandler.dump_traceback_later(_OPEN_SECONDS, exit=True, file=sys.__stderr__)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
 def _forward(cursor: RdictIter, start: bytes, stop: bytes | None) -> Iterator[tuple[bytes, bytes]]:
     cursor.seek(start)
     while cursor.valid():
@@ -226,13 +324,16 @@ def _backward(cursor: RdictIter, start: bytes, stop: bytes | None) -> Iterator[t
         cursor.prev()
 
 
-def _db_options(*, create: bool) -> Options:
+def _db_options(*, create: bool, tolerant: bool) -> Options:
     options = Options(raw_mode=True)
     options.create_if_missing(create)
     # a store that is older than a family gets it; what is lost shows against the marks
     options.create_missing_column_families(True)
-    options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
-    options.set_paranoid_checks(True)
+    if tolerant:
+        options.set_wal_recovery_mode(DBRecoveryMode.skip_any_corrupted_record())
+    else:
+        options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
+    options.set_paranoid_checks(not tolerant)
     # all families flush together, so that a lost end of the MANIFEST shows in the journal
     options.set_atomic_flush(True)
     options.set_max_total_wal_size(64 * _MIB)

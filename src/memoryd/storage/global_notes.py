@@ -52,6 +52,8 @@ class GlobalNotes:
         self, family: str, start: bytes = b"", stop: bytes | None = None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
         """Keys and values from ``start`` up to, not including, ``stop``, in portions."""
+        if family not in FAMILIES:  # what only a project's store has
+            return iter(())
         return _scan(self._portion, family, (start, stop), reverse=reverse)
 
     def _portion(self, query: str, bounds: tuple[bytes, ...]) -> list[tuple[bytes, bytes]]:
@@ -110,6 +112,9 @@ class _Inside:
     def scan(
         self, family: str, start: bytes = b"", stop: bytes | None = None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
+        if family not in FAMILIES:
+            return iter(())
+
         def portion(query: str, bounds: tuple[bytes, ...]) -> list[tuple[bytes, bytes]]:
             return self._db.execute(query, bounds).fetchall()
 

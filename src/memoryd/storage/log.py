@@ -24,6 +24,7 @@ from memoryd.domain.keys import (
 from memoryd.domain.session import AgentStats, SessionStats
 from memoryd.storage import codec
 from memoryd.storage.db import Database
+from memoryd.storage.gaps import EVENTS, last_gap
 
 _SESSIONS_CACHED: Final = 1024
 
@@ -107,9 +108,12 @@ class Log:
 
     def read_tail(self) -> Tail:
         """The last sequence number and running hash, from the disk."""
+        tail = Tail(0, GENESIS)
         for key, value in self._db.scan("journal", reverse=True):
-            return Tail(split_sequence_key(key), codec.read_journal(value)[0])
-        return Tail(0, GENESIS)
+            tail = Tail(split_sequence_key(key), codec.read_journal(value)[0])
+            break
+        gap = last_gap(self._db, EVENTS)
+        return Tail(gap.last, gap.chain) if gap and gap.last > tail.sequence else tail
 
     def get(self, event_id: str) -> Recorded:
         """The event of an id. Raises NotFound."""
@@ -158,9 +162,13 @@ class Log:
         for key, _ in self._db.scan("session_events", prefix + start, end, reverse=reverse):
             yield key[4:]
 
-    def after(self, sequence: int) -> Iterator[Recorded]:
-        """Events in the order in which they were written, behind a sequence number."""
-        for _, value in self._db.scan("journal", sequence_key(sequence + 1)):
+    def after(self, sequence: int, last: int | None = None) -> Iterator[Recorded]:
+        """Events in the order in which they were written, behind a sequence number.
+
+        Up to ``last``, included; numbers that a repair found gone are passed over.
+        """
+        stop = sequence_key(last + 1) if last is not None else None
+        for _, value in self._db.scan("journal", sequence_key(sequence + 1), stop):
             yield self.at_key(codec.read_journal(value)[1])
 
     def session(self, session_id: str) -> SessionStats | None:

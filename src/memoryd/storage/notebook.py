@@ -19,6 +19,7 @@ from memoryd.domain.chain import GENESIS, HASH_BYTES, link, text_hash
 from memoryd.domain.errors import Conflict, InvalidInput, NotFound, StoreDamaged
 from memoryd.domain.keys import sequence_key, split_sequence_key
 from memoryd.domain.note import Note, Place, Revision, checked, note_id
+from memoryd.storage.gaps import NOTES, Steps, gaps_of, last_gap
 
 FAMILIES: Final = ("notes", "note_heads", "note_aliases")
 
@@ -70,9 +71,12 @@ class NoteBook:
 
     def tail(self) -> Tail:
         """The last sequence number and running hash."""
+        tail = Tail(0, GENESIS)
         for key, value in self._shelf.scan("notes", reverse=True):
-            return Tail(split_sequence_key(key), value[1:_HASH_END])
-        return Tail(0, GENESIS)
+            tail = Tail(split_sequence_key(key), value[1:_HASH_END])
+            break
+        gap = last_gap(self._shelf, NOTES)
+        return Tail(gap.last, gap.chain) if gap and gap.last > tail.sequence else tail
 
     def head(self, place: Place, name: str) -> Revision | None:
         """The latest revision under a name, forgotten or not, without its content."""
@@ -112,9 +116,11 @@ class NoteBook:
             yield read_revision(stored)
 
     def history(self, head: Revision) -> Iterator[Revision]:
-        """Every revision of a note, the newest first."""
+        """Every revision of a note, the newest first; none from before one that is gone."""
         sequence = head.sequence
         while sequence:
+            if any(gap.first <= sequence <= gap.last for gap in gaps_of(self._shelf, NOTES)):
+                return
             revision = self.at(sequence)
             yield revision
             sequence = revision.previous
@@ -249,16 +255,19 @@ def check_notes(shelf: Shelf, first: int = 1) -> Iterator[str]:
     Checks that numbers are contiguous, the running hash holds, and each latest revision is found
     by its name and its aliases.
     """
-    book, expected, previous = NoteBook(shelf), first, GENESIS
+    book, expected = NoteBook(shelf), first
+    previous: bytes | None = GENESIS
+    steps = Steps(gaps_of(shelf, NOTES))
     if first > 1:
         before = shelf.get("notes", sequence_key(first - 1))
-        previous = before[1:_HASH_END] if before else GENESIS
+        previous = before[1:_HASH_END] if before else None
     for key, stored in shelf.scan("notes", sequence_key(first)):
         sequence = split_sequence_key(key)
+        expected, previous = steps.over(expected, previous)
         if sequence != expected:
             yield f"revisions {expected} to {sequence - 1} of the notes are missing"
         chain, head, content = split(stored)
-        if link(previous, head, text_hash(content)) != chain:
+        if previous is not None and link(previous, head, text_hash(content)) != chain:
             yield f"revision {sequence} of the notes does not match the running hash"
         else:
             yield from _check_names(shelf, book, read_head(head))

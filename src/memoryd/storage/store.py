@@ -20,12 +20,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from memoryd.domain.chain import GENESIS, link, text_hash
-from memoryd.domain.errors import FormatUnknown, StoreDamaged, StoreLocked
+from memoryd.domain.errors import FormatOld, FormatUnknown, StoreDamaged, StoreLocked
 from memoryd.domain.keys import sequence_key, session_prefix, split_sequence_key
 from memoryd.project import private_dir
 from memoryd.storage import codec
 from memoryd.storage.checkpoints import Checkpoints
 from memoryd.storage.db import Database, looks_used
+from memoryd.storage.gaps import EVENTS, Steps, gaps_of
 from memoryd.storage.highwater import HighWater, Mark
 from memoryd.storage.injections import Injections
 from memoryd.storage.ledger import Ledger
@@ -33,7 +34,7 @@ from memoryd.storage.log import Log
 from memoryd.storage.nodes import Nodes
 from memoryd.storage.notebook import NoteBook, check_notes, split
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 NOTES_MARK: Final = "HIGHWATER-NOTES"
 _CHECKED_AT_OPEN: Final = 64
 
@@ -106,7 +107,7 @@ class Store:
             self.injections = Injections(self.db)
             check_end(self.db, self.log, self.highwater.mark)
             self.notes_tail = NoteBook(self.db).tail()  # moved by who writes notes
-            self.notes_mark = self._open_notes_mark()
+            self.notes_mark = self._open_notes_mark(new=new or not self.highwater.mark.sequence)
         except BaseException:
             self.db.close()
             raise
@@ -131,9 +132,9 @@ class Store:
         self.highwater.close()
         self.notes_mark.close()
 
-    def _open_notes_mark(self) -> HighWater:
+    def _open_notes_mark(self, *, new: bool) -> HighWater:
         path = f"{self.data_dir}/{NOTES_MARK}"
-        if not self.notes_tail.sequence and not os.path.exists(path):
+        if new and not self.notes_tail.sequence and not os.path.exists(path):
             HighWater.create(path, Mark(0, self.log.store_bytes, GENESIS))
         opened = HighWater(path)
         for problem in notes_end_problems(self.db, opened.mark):
@@ -153,12 +154,7 @@ class Store:
                 )
             self._initialise()
             stored = self.db.get("meta", b"format")
-        version = int(stored or b"0")
-        if version != FORMAT_VERSION:
-            raise FormatUnknown(
-                f"the store at {self.data_dir} has format {version}, this memoryd reads format "
-                f"{FORMAT_VERSION}: use the memoryd that wrote it, or a newer one"
-            )
+        check_format(self.data_dir, stored)
         store_id = store_id_of(self.db)
         if uuid.UUID(bytes=self.highwater.mark.store_id) != uuid.UUID(store_id):
             raise StoreDamaged(
@@ -175,6 +171,17 @@ class Store:
         batch.put(b"created_ms", b"%d" % (time.time_ns() // 1_000_000), meta)
         self.db.write(batch)
         self.db.sync()
+
+
+def check_format(data_dir: str, stored: bytes | None) -> None:
+    """Raise FormatUnknown unless a store's format is the one that is read and written here."""
+    version = int(stored or b"0")
+    if version != FORMAT_VERSION:
+        kind = FormatOld if 0 < version < FORMAT_VERSION else FormatUnknown
+        raise kind(
+            f"the store at {data_dir} has format {version}, this memoryd reads format "
+            f"{FORMAT_VERSION}: use the memoryd that wrote it, or a newer one"
+        )
 
 
 def store_id_of(db: Database) -> str:
@@ -213,7 +220,7 @@ def check_end(db: Database, log: Log, mark: Mark) -> None:
             f"{tail.sequence + 1} to {mark.sequence} are lost; run `memoryd verify`, and restore "
             "the data directory from a copy"
         )
-    if mark.sequence:
+    if mark.sequence and mark != (tail.sequence, mark.store_id, tail.chain):
         stored = db.get("journal", sequence_key(mark.sequence))
         if stored is None or codec.read_journal(stored)[0] != mark.chain:
             raise StoreDamaged(
@@ -236,7 +243,7 @@ def notes_end_problems(db: Database, mark: Mark) -> Iterator[str]:
             f"revisions {tail.sequence + 1} to {mark.sequence} are lost"
         )
         return
-    if mark.sequence:
+    if mark.sequence and mark != (tail.sequence, mark.store_id, tail.chain):
         stored = db.get("notes", sequence_key(mark.sequence))
         if stored is None or split(stored)[0] != mark.chain:
             yield f"revision {mark.sequence} of the notes is not the one that was written"
@@ -249,16 +256,21 @@ def check_range(db: Database, log: Log, first: int = 1) -> Iterator[str]:
     Checks that numbers are contiguous, every event is there under its id and its session, and
     the running hash holds.
     """
-    previous = GENESIS
+    previous: bytes | None = GENESIS
+    gaps = gaps_of(db, EVENTS)
     if first > 1:
         before = db.get("journal", sequence_key(first - 1))
-        if before is None:
-            yield f"event {first - 1} is missing from the journal"
-        else:
+        gap = next((gap for gap in gaps if gap.first < first <= gap.last + 1), None)
+        if before is not None:
             previous = codec.read_journal(before)[0]
-    expected = first
+        elif gap is not None:
+            first, previous = gap.last + 1, gap.chain or None
+        else:
+            yield f"event {first - 1} is missing from the journal"
+    expected, steps = first, Steps(gaps)
     for key, stored in db.scan("journal", sequence_key(first)):
         sequence = split_sequence_key(key)
+        expected, previous = steps.over(expected, previous)
         if sequence != expected:
             yield f"events {expected} to {sequence - 1} are missing from the journal"
         chain, event_key = codec.read_journal(stored)
@@ -267,14 +279,14 @@ def check_range(db: Database, log: Log, first: int = 1) -> Iterator[str]:
 
 
 def _check_event(
-    db: Database, log: Log, sequence: int, key: bytes, chains: tuple[bytes, bytes]
+    db: Database, log: Log, sequence: int, key: bytes, chains: tuple[bytes | None, bytes]
 ) -> Iterator[str]:
     value = db.get("events", key)
     if value is None:
         yield f"event {sequence} is gone"
         return
     head, text = codec.split_event(value)
-    if link(chains[0], head, text_hash(text)) != chains[1]:
+    if chains[0] is not None and link(chains[0], head, text_hash(text)) != chains[1]:
         yield f"event {sequence} does not match the running hash"
         return
     event = codec.read_event(value).event

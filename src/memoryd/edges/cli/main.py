@@ -18,6 +18,8 @@ from memoryd.edges.cli.output import Output, common, warn
 _COMMANDS: Final = {
     "agents": "sessions",
     "browse": "browse",
+    "backup": "care",
+    "compact": "care",
     "config": "config",
     "context": "context",
     "coverage": "coverage",
@@ -40,6 +42,8 @@ _COMMANDS: Final = {
     "redact": "redact",
     "reindex": "search",
     "remember": "remember",
+    "repair": "care",
+    "restore": "care",
     "search": "search",
     "service": "service",
     "sessions": "sessions",
@@ -50,6 +54,7 @@ _COMMANDS: Final = {
     "toc": "toc",
     "todo": "pads",
     "uninstall": "install",
+    "verify": "care",
 }
 _USAGE: Final = 2
 _INTERRUPTED: Final = 130
