@@ -123,6 +123,8 @@ def repair(settings: Settings, arguments: argparse.Namespace, now_ms: int) -> in
 
 @contextmanager
 def _locked(data_dir: str) -> Iterator[None]:
+    """The store for us alone, and what is written for its owner alone."""
+    os.umask(0o077)
     lock = Lock(data_dir)
     try:
         yield

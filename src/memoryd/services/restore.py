@@ -108,7 +108,7 @@ def swap_in(new: str, data_dir: str, aside: str) -> str:
     The search index goes: it is made anew. Returns where the old parts are, or nothing.
     """
     kept = ""
-    shutil.rmtree(f"{data_dir}/index", ignore_errors=True)
+    shutil.rmtree(f"{private_dir(data_dir)}/index", ignore_errors=True)
     if looks_used(f"{data_dir}/db") or os.path.exists(f"{data_dir}/{_MARKS[0]}"):
         kept = _fresh(aside)
         with suppress(FileNotFoundError):

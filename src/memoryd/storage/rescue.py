@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from rocksdict import Options, Rdict
@@ -54,7 +55,8 @@ def open_readable(path: str, told: list[str]) -> Database:
             return db
         db.close()
         for name in bad:
-            os.unlink(f"{path}/{name}")
+            with suppress(FileNotFoundError):
+                os.unlink(f"{path}/{name}")
             told.append(f"gave up the table {name}, which cannot be read at all")
         _rebuild(path, told)
     raise StoreDamaged(f"nothing can be read in the copy at {path}")
