@@ -44,7 +44,8 @@ TEXTS = ("why is the build slow?", "the cache is cold", "thanks")
 
 def value(content: Any) -> bytes:
     """A value of version 1."""
-    return b"\x01" + msgpack.packb(content)
+    packed: bytes = msgpack.packb(content)
+    return b"\x01" + packed
 
 
 def mark(path: str, sequence: int, chain: bytes) -> None:
@@ -71,7 +72,7 @@ def write(data_dir: str, *, notes: bool = True) -> None:
     chain = bytes(32)
     for number, text in enumerate(TEXTS, 1):
         time_ms, event_id = 1_700_000_000_000 - number * 1_000, f"e{number}"
-        fields = (event_id, "s", time_ms, 2, 1, {}, "a", "p", "", "")
+        fields: tuple[Any, ...] = (event_id, "s", time_ms, 2, 1, {}, "a", "p", "", "")
         head = msgpack.packb((*fields, number, 1_700_000_000_500, str(STORE_ID)))
         chain = sha256(chain + sha256(head + sha256(text.encode()).digest()).digest()).digest()
         key = pack(">Q", time_ms) + event_id.encode()

@@ -2,6 +2,7 @@ import os
 import random
 import re
 import shutil
+from functools import partial
 from glob import glob
 
 import pytest
@@ -13,6 +14,7 @@ from memoryd.services.repair import Repaired, repair
 from memoryd.storage.committer import Committer
 from memoryd.storage.db import Database
 from memoryd.storage.log import Draft
+from memoryd.storage.notebook import Desk
 from memoryd.storage.notes import ProjectNotes
 from memoryd.storage.store import Store
 from tests.storage.checking import problems, verdict
@@ -29,6 +31,10 @@ def draft(number: int) -> Draft:
     return Draft(event, timed=True)
 
 
+def _remember(note: Note, desk: Desk) -> None:
+    desk.put(note, "remember")
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store with tables, a write-ahead log and notes; only copies of it are damaged."""
@@ -40,7 +46,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
     notes = ProjectNotes(store, committer)
     for number in range(20):
         note = Note(f"n{number % 7}", f"text {number}", aliases=(f"alias {number % 7}",))
-        notes.change(lambda desk, note=note: desk.put(note, "remember"))
+        notes.change(partial(_remember, note))
     store.db.flush()
     committer.append([draft(n) for n in range(COUNT - 100, COUNT)])
     shutil.copytree(f"{base}/open", f"{base}/store")  # as after a power cut: the log is open

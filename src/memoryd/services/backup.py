@@ -19,7 +19,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -27,7 +27,7 @@ from uuid import UUID
 from memoryd import __version__
 from memoryd.domain.errors import InvalidInput, StoreError, TooBusy
 from memoryd.project import private_dir
-from memoryd.services.copying import Alive, copy, hash_of, sync_directory, write_json
+from memoryd.services.copying import Alive, hash_of, pieces, sync_directory, write_json
 from memoryd.storage.highwater import HighWater
 from memoryd.storage.store import NOTES_MARK
 
@@ -112,7 +112,7 @@ class BackupSet:
             private_dir(os.path.dirname(target))
             digest = _reuse(path, relative, target, known, alive)
             if digest is None:
-                digest = copy(path, target, alive)
+                digest = yield from progress(pieces(path, target, alive), done, total)
                 copied += os.path.getsize(target)
             held[relative] = {"size": os.path.getsize(target), "sha256": digest}
             done += held[relative]["size"]
@@ -187,6 +187,19 @@ def read_backup(path: str) -> Backup | None:
     if manifest["memoryd_backup"] != VERSION:
         raise StoreError(f"the backup at {path} was made by a newer memoryd: use that one")
     return Backup(path, manifest)
+
+
+def progress(
+    copying: Generator[int, None, str], done: int, total: int
+) -> Generator[Copying, None, str]:
+    """Turn the sizes of a file's pieces into how far all of it is; at the end, the file's hash."""
+    while True:
+        try:
+            done += next(copying)
+        except StopIteration as end:
+            digest: str = end.value
+            return digest
+        yield Copying(done, total)
 
 
 def tree(directory: str, under: str) -> dict[str, str]:

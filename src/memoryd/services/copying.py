@@ -3,13 +3,13 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Final
 
 from memoryd.domain.errors import Cancelled
 from memoryd.storage.highwater import sync_directory
 
-__all__ = ("Alive", "copy", "hash_of", "sync_directory", "write_json")
+__all__ = ("Alive", "copy", "hash_of", "pieces", "sync_directory", "write_json")
 
 _CHUNK: Final = 1024 * 1024
 
@@ -17,9 +17,20 @@ Alive = Callable[[], bool]
 
 
 def copy(source: str, target: str, alive: Alive) -> str:
-    """Copy a file to a new one that only this user can read, synced; return its SHA-256.
+    """Copy a file as `pieces` does, at once; return its SHA-256."""
+    copying = pieces(source, target, alive)
+    while True:
+        try:
+            next(copying)
+        except StopIteration as end:
+            digest: str = end.value
+            return digest
 
-    Raises Cancelled when ``alive`` says no, and OSError.
+
+def pieces(source: str, target: str, alive: Alive) -> Generator[int, None, str]:
+    """Copy a file to a new one that only this user can read, synced; at the end, its SHA-256.
+
+    Tells the size of each piece. Raises Cancelled when ``alive`` says no, and OSError.
     """
     digest = hashlib.sha256()
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -28,6 +39,7 @@ def copy(source: str, target: str, alive: Alive) -> str:
             _check(alive)
             digest.update(chunk)
             writing.write(chunk)
+            yield len(chunk)
         writing.flush()
         os.fsync(writing.fileno())
     return digest.hexdigest()

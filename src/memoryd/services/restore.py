@@ -16,8 +16,16 @@ from uuid import UUID
 
 from memoryd.domain.errors import InvalidInput, MemorydError, StoreDamaged, StoreError
 from memoryd.project import private_dir
-from memoryd.services.backup import MANIFEST, Backup, Copying, backups_in, read_backup, stamp
-from memoryd.services.copying import copy, sync_directory
+from memoryd.services.backup import (
+    MANIFEST,
+    Backup,
+    Copying,
+    backups_in,
+    progress,
+    read_backup,
+    stamp,
+)
+from memoryd.services.copying import copy, pieces, sync_directory
 from memoryd.services.verify import Place, Problem, Verdict, verify
 from memoryd.storage.audit import Progress
 from memoryd.storage.db import Database, looks_used
@@ -175,7 +183,8 @@ def _fetch(backup: Backup, target: str) -> Iterator[Copying]:
             raise StoreDamaged(f"{backup.path}/{MANIFEST} names a file outside: {relative}")
         private_dir(os.path.dirname(f"{target}/{relative}"))
         try:
-            digest = copy(f"{backup.path}/{relative}", f"{target}/{relative}", lambda: True)
+            copying = pieces(f"{backup.path}/{relative}", f"{target}/{relative}", lambda: True)
+            digest = yield from progress(copying, done, total)
         except FileNotFoundError:
             raise StoreDamaged(f"{backup.path}/{relative} is gone: take another backup") from None
         except OSError as error:

@@ -118,6 +118,8 @@ class _Check:
         else:
             try:
                 yield from self._store(db, accept=accept)
+            except StoreDamaged as error:  # what everything else is compared with is lost
+                yield Fault("db", str(error).partition(": ")[0].partition("; run `")[0])
             finally:
                 db.close()
         if place.global_notes and os.path.exists(f"{place.global_notes}/{FILE}"):
