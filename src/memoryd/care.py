@@ -20,7 +20,7 @@ from memoryd.rpc.care import CareServicer
 from memoryd.services import repair as repairing
 from memoryd.services import restore as restoring
 from memoryd.services import verifier
-from memoryd.services.backup import Made, keep_old_format
+from memoryd.services.backup import Made, backups_in, keep_old_format
 from memoryd.services.care import Care, Surroundings
 from memoryd.services.verify import Place, Problem, Verdict
 from memoryd.services.verify import verify as check
@@ -85,6 +85,19 @@ def verify(settings: Settings, arguments: argparse.Namespace) -> int:
     if not arguments.json:
         _report(data_dir, verdict)
     return 1 if verdict.problems else 0
+
+
+def list_backups(arguments: argparse.Namespace) -> int:
+    """Say which backups there are, the oldest first."""
+    found = []
+    for backup in backups_in(os.path.realpath(os.path.expanduser(arguments.source))):
+        facts = backup.manifest
+        size = sum(file["size"] for file in facts["files"].values())
+        told = {"name": backup.name, "made_ms": facts["made_ms"], "size": size}
+        found.append({**told, "sequence": facts["sequence"], "project": facts["project"]})
+    words = "\n".join(f"{one['name']}  {one['sequence']} events" for one in found)
+    _say(arguments, "backups", {"backups": found}, words or "there are no backups")
+    return 0
 
 
 def restore(settings: Settings, arguments: argparse.Namespace, now_ms: int) -> int:

@@ -93,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     restoring.add_argument(
         "--name", default="", help="which backup of a directory; else the newest"
     )
+    restoring.add_argument("--list", action="store_true", help="say which backups there are")
     restoring.add_argument("--stop", action="store_true", help="stop the daemon first")
     restoring.add_argument(
         "--other-store", action="store_true", help="even if the backup is of another store"
@@ -326,6 +327,8 @@ def restore(arguments: argparse.Namespace) -> int:
     from memoryd import care
 
     settings = _settings(arguments)
+    if arguments.list:
+        return care.list_backups(arguments)
     if arguments.stop:
         with redirect_stdout(sys.stderr):
             stop(arguments)

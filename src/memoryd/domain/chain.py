@@ -23,7 +23,7 @@ def text_hash(text: str) -> bytes:
 
 def link(previous: bytes, head: bytes, hash_of_text: bytes) -> bytes:
     """The running hash after an event whose other fields are encoded as ``head``."""
-    return follow(previous, digest(head, hash_of_text))
+    return link_digest(previous, digest(head, hash_of_text))
 
 
 def digest(head: bytes, hash_of_text: bytes) -> bytes:
@@ -31,7 +31,7 @@ def digest(head: bytes, hash_of_text: bytes) -> bytes:
     return sha256(head + hash_of_text).digest()
 
 
-def follow(previous: bytes, event_digest: bytes) -> bytes:
+def link_digest(previous: bytes, event_digest: bytes) -> bytes:
     """The running hash after an event of that digest."""
     return sha256(previous + event_digest).digest()
 

@@ -114,12 +114,12 @@ class _Check:
         try:
             db = Database(f"{place.data_dir}/db", read_only=True)
         except StoreDamaged as error:
-            yield Fault("db", str(error).partition(": run `")[0])
+            yield Fault("db", _bare(error))
         else:
             try:
                 yield from self._store(db, accept=accept)
             except StoreDamaged as error:  # what everything else is compared with is lost
-                yield Fault("db", str(error).partition(": ")[0].partition("; run `")[0])
+                yield Fault("db", _bare(error))
             finally:
                 db.close()
         if place.global_notes and os.path.exists(f"{place.global_notes}/{FILE}"):
@@ -128,7 +128,7 @@ class _Check:
     def _store(self, db: Database, *, accept: bool) -> Iterator[Fault | Progress]:
         mark, missing = _mark(f"{self._place.data_dir}/HIGHWATER")
         notes_mark, notes_missing = _mark(f"{self._place.data_dir}/{NOTES_MARK}")
-        look = look_at_index(self._place.index_dir)
+        look = look_at_index(self._place.index_dir, moving=self._place.moving)
         audit = Audit(db, mark.sequence if mark else 0, look.sequence, self._place.data_dir)
         try:
             yield from audit.run()
@@ -201,7 +201,12 @@ def _faults(part: str, check: Iterator[str]) -> Iterator[Fault]:
         for text in check:
             yield Fault(part, text)
     except MemorydError as error:
-        yield Fault(part, str(error).partition(": run `")[0].partition("; run `")[0])
+        yield Fault(part, _bare(error))
+
+
+def _bare(error: MemorydError) -> str:
+    """What an error says, without what to run: that comes with every problem."""
+    return str(error).partition(": run `")[0].partition("; run `")[0]
 
 
 def _mark(path: str) -> tuple[Mark | None, str]:

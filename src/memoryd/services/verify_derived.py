@@ -1,5 +1,6 @@
 """The half of a full check that looks at what is derived: nodes, grips, search index."""
 
+import time
 from collections.abc import Generator, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -20,6 +21,8 @@ from memoryd.storage.store import store_id_of
 
 _TELL: Final = 1024
 _SHOWN: Final = 20
+_LOOKS: Final = 2
+_PAUSE_SECONDS: Final = 1.0
 _KEPT: Final = 256  # events that grips next to each other stand on
 
 
@@ -32,8 +35,21 @@ class IndexLook(NamedTuple):
     fault: str = ""
 
 
-def look_at_index(path: str) -> IndexLook:
-    """Open the index, compare its files with their checksums, and count."""
+def look_at_index(path: str, *, moving: bool = False) -> IndexLook:
+    """Open the index, compare its files with their checksums, and count.
+
+    ``moving``: a daemon may put another one in its place under the look; then look again.
+    """
+    found = _look(path)
+    for _ in range(_LOOKS if moving else 0):
+        if not found.fault:
+            break
+        time.sleep(_PAUSE_SECONDS)
+        found = _look(path)
+    return found
+
+
+def _look(path: str) -> IndexLook:
     if not path:
         return IndexLook()
     try:

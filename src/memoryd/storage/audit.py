@@ -5,11 +5,11 @@ table of what each sequence number stands for, and the other families are compar
 changes nothing, and goes on behind what cannot be read.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from memoryd.domain.chain import GENESIS, digest, follow
+from memoryd.domain.chain import GENESIS, link_digest
 from memoryd.domain.errors import StoreDamaged
 from memoryd.domain.keys import event_key, split_sequence_key
 from memoryd.domain.session import AgentStats, SessionStats
@@ -108,7 +108,6 @@ class Audit:
         self._slots = Slots(self._end, scratch)
         self._sessions: defaultdict[str, _Tally] = defaultdict(_Tally)
         self._agents: dict[str, list[int]] = {}
-        self._unread: Counter[str] = Counter()
         self._faults: list[Fault] = []
         self.events = 0
         self.tail = LogEnd(0, GENESIS)
@@ -127,23 +126,24 @@ class Audit:
 
     def _read(self, family: str, each: Callable[[bytes, bytes], None]) -> Iterator[Told]:
         """Hand over every entry of a family; an entry that makes no sense is a fault."""
-        done = 0
+        done = senseless = 0
 
         def missed(_last: bytes, reason: str) -> None:
-            self._unread[family] += 1
             self._faults.append(Fault(family, f"cannot read {family}: {reason}"))
 
         for key, value in scan_past(self._db, family, missed):
             try:
                 each(key, value)
             except (StoreDamaged, ValueError, TypeError, IndexError) as error:
-                said = (
-                    str(error).partition(":")[0] if isinstance(error, StoreDamaged) else "nonsense"
-                )
-                self._faults.append(Fault(family, f"an entry of {family} makes no sense: {said}"))
+                senseless += 1
+                if senseless <= _SHOWN:
+                    said = f"an entry of {family} makes no sense ({type(error).__name__})"
+                    self._faults.append(Fault(family, said))
             done += 1
             if not done % _TELL:
                 yield Progress(family, done, max(done, self._end))
+        if senseless > _SHOWN:
+            self._faults.append(Fault(family, f"and {senseless - _SHOWN} more entries"))
         yield Progress(family, done, done)
 
     def _events(self) -> Iterator[Told]:
@@ -152,11 +152,11 @@ class Audit:
         misplaced = Runs("event", "is stored under another time or id than its own")
 
         def each(key: bytes, value: bytes) -> None:
-            head, text_hash, speaks = codec.seal(value)
+            head, digest, speaks = codec.seal(value)
             fields = codec.head_fields(head)
             event_id, session, time_ms, agent, project = (*fields[:3], *fields[6:8])
             sequence = fields[10]
-            if not slots.put(sequence, digest(head, text_hash), key):
+            if not slots.put(sequence, digest, key):
                 strange.add(sequence)
                 return
             self.events += 1
@@ -204,7 +204,7 @@ class Audit:
             found = self._slots.get(sequence)
             if found is None:
                 gone.add(sequence)
-            elif previous is not None and follow(previous, found[0]) != chain:
+            elif previous is not None and link_digest(previous, found[0]) != chain:
                 changed.add(sequence)
             elif found[1] != short(named):
                 elsewhere.add(sequence)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from memoryd.domain.chain import text_hash
+from memoryd.domain.chain import digest, text_hash
 from memoryd.domain.errors import InvalidInput, StoreDamaged
 from memoryd.domain.event import Event, Recorded
 from memoryd.domain.session import AgentStats, SessionStats
@@ -51,7 +51,7 @@ def split_event(value: bytes) -> tuple[bytes, str]:
     try:
         head, text = _open(value, "event")
     except (ValueError, TypeError) as error:
-        raise StoreDamaged("an event's stored bytes make no sense: run `memoryd verify`") from error
+        raise StoreDamaged("an event's stored bytes make no sense: run `memory verify`") from error
     return head, text
 
 
@@ -59,14 +59,14 @@ class Seal(NamedTuple):
     """What a check needs of an event: all that the running hash is made of, and no text."""
 
     head: bytes
-    text_hash: bytes
+    digest: bytes  # what the running hash takes of it
     speaks: bool  # whether there is a text to be searched
 
 
 def seal(value: bytes) -> Seal:
     """What a check needs of a stored event. Raises StoreDamaged if its bytes make no sense."""
     head, text = split_event(value)
-    return Seal(head, text_hash(text), bool(text.strip()))
+    return Seal(head, digest(head, text_hash(text)), bool(text.strip()))
 
 
 def head_fields(head: bytes) -> list[Any]:
@@ -74,7 +74,7 @@ def head_fields(head: bytes) -> list[Any]:
     try:
         fields: list[Any] = _unpack(head)
     except (ValueError, TypeError, msgpack.exceptions.UnpackException) as error:
-        raise StoreDamaged("an event's stored bytes make no sense: run `memoryd verify`") from error
+        raise StoreDamaged("an event's stored bytes make no sense: run `memory verify`") from error
     return fields
 
 
@@ -98,7 +98,7 @@ def read_event(value: bytes) -> Recorded:
             store_id,
         ) = _unpack(head)
     except (ValueError, TypeError) as error:
-        raise StoreDamaged("an event's stored bytes make no sense: run `memoryd verify`") from error
+        raise StoreDamaged("an event's stored bytes make no sense: run `memory verify`") from error
     event = Event(
         event_id, session, time_ms, type_, role, text, metadata, agent, project, parent, turn
     )
@@ -124,7 +124,7 @@ def journal_value(chain: bytes, key: bytes) -> bytes:
 def read_journal(value: bytes) -> tuple[bytes, bytes]:
     """The running hash and the event key of a journal entry."""
     if len(value) <= _CHAIN_END or value[:1] != VERSION:
-        raise StoreDamaged("a journal entry's bytes make no sense: run `memoryd verify`")
+        raise StoreDamaged("a journal entry's bytes make no sense: run `memory verify`")
     return value[1:_CHAIN_END], value[_CHAIN_END:]
 
 
@@ -203,10 +203,10 @@ def read(stored: bytes, what: str) -> Any:
 def _open(stored: bytes, what: str) -> Any:
     if stored[:1] != VERSION:
         msg = f"the {what} value has version {stored[:1].hex()}, this memoryd reads {VERSION.hex()}"
-        raise StoreDamaged(f"{msg}: run `memoryd verify`")
+        raise StoreDamaged(f"{msg}: run `memory verify`")
     try:
         return _unpack(memoryview(stored)[1:])
     except (ValueError, TypeError, msgpack.exceptions.UnpackException) as error:
         raise StoreDamaged(
-            f"the bytes of a stored {what} make no sense: run `memoryd verify`"
+            f"the bytes of a stored {what} make no sense: run `memory verify`"
         ) from error

@@ -5,37 +5,24 @@ damage refuses, scans check the iterator's status, and a directory that has lost
 file is not taken for a new one.
 """
 
-import faulthandler
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self
 
-from rocksdict import (
-    AccessType,
-    BlockBasedOptions,
-    Cache,
-    Checkpoint,
-    ColumnFamily,
-    DBCompactionStyle,
-    DBCompressionType,
-    DBRecoveryMode,
-    Options,
-    Rdict,
-    RdictIter,
-    WriteBatch,
-)
+from rocksdict import AccessType, Cache, Checkpoint, ColumnFamily, Rdict, RdictIter, WriteBatch
 
-from memoryd.domain.errors import (
-    DiskFull,
-    FormatUnknown,
-    ReadOnly,
-    StoreDamaged,
-    StoreError,
-    StoreLocked,
+from memoryd.domain.errors import FormatUnknown, StoreDamaged, StoreError
+from memoryd.storage.engine import (
+    MIB,
+    db_options,
+    family_options,
+    guarded,
+    open_error,
+    read_error,
+    write_error,
 )
 
 COLUMN_FAMILIES: Final = {
@@ -65,35 +52,41 @@ COLUMN_FAMILIES: Final = {
     "meta": "format version, store id, counters",
 }
 
-_MIB = 1024 * 1024
-_OPEN_SECONDS = 25
-
 
 class Database:
     """One open RocksDB. Close it only when nobody uses it any more."""
 
     def __init__(
-        self, path: str, *, create: bool = False, read_only: bool = False, tolerant: bool = False
+        self,
+        path: str,
+        *,
+        create: bool = False,
+        read_only: bool = False,
+        tolerant: bool = False,
+        trusted: bool = False,
     ) -> None:
         """Open the database at ``path``.
 
         Creates one only if ``create``; with ``read_only`` changes nothing, not even the lock, and
         takes families that are missing for empty; ``tolerant`` is for a copy of a damaged one, and
-        passes over what it can. Raises StoreLocked, StoreDamaged, StoreError, or
+        passes over what it can; ``trusted`` is for one that this process has just made, and does
+        not watch whether RocksDB comes back. Raises StoreLocked, StoreDamaged, StoreError, or
         FormatUnknown if it has families that this memoryd does not know.
         """
-        cache = Cache(8 * _MIB)
-        names = list(COLUMN_FAMILIES) if create else _names(path, read_only=read_only)
-        families = {name: _family_options(name, cache) for name in names}
+        cache = Cache(8 * MIB)
+        names = (
+            list(COLUMN_FAMILIES) if create else _names(path, read_only=read_only, trusted=trusted)
+        )
+        families = {name: family_options(name, cache) for name in names}
         if tolerant:
             for options in families.values():
                 options.set_disable_auto_compactions(True)  # one would stop at the damage for good
         access = AccessType.read_only() if read_only else AccessType.read_write()
         try:
-            with guarded():
+            with guarded(trusted=trusted):
                 self._db = Rdict(
                     path,
-                    _db_options(create=create, tolerant=tolerant),
+                    db_options(create=create, tolerant=tolerant),
                     column_families=families,
                     access_type=access,
                 )
@@ -119,7 +112,7 @@ class Database:
         try:
             found: bytes | None = self._families[family].get(key)
         except Exception as error:
-            raise _read_error(family, error) from error
+            raise read_error(family, error) from error
         return found
 
     def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
@@ -127,7 +120,7 @@ class Database:
         try:
             found: Any = self._families[family].get([*keys])
         except Exception as error:
-            raise _read_error(family, error) from error
+            raise read_error(family, error) from error
         return list(found)
 
     def scan(
@@ -157,7 +150,7 @@ class Database:
             try:
                 cursor.status()
             except Exception as error:
-                raise _read_error(family, error) from error
+                raise read_error(family, error) from error
         finally:
             del cursor
             with self._idle:
@@ -187,14 +180,14 @@ class Database:
         try:
             self._db.write(batch)
         except Exception as error:
-            raise _write_error(error) from error
+            raise write_error(error) from error
 
     def sync(self) -> None:
         """Bring every applied batch to the disk; other threads run meanwhile."""
         try:
             self._db.flush_wal(True)
         except Exception as error:
-            raise _write_error(error) from error
+            raise write_error(error) from error
 
     def background_errors(self) -> int:
         """How often a flush or compaction has failed since the database was opened."""
@@ -218,7 +211,7 @@ class Database:
             self.flush()
             Checkpoint(self._db).create_checkpoint(path)
         except Exception as error:
-            raise _write_error(error) from error
+            raise write_error(error) from error
 
     def compact(
         self, alive: Callable[[], bool], told: Callable[[str], object] = lambda _family: None
@@ -234,9 +227,7 @@ class Database:
                 family.compact_range(None, None)
                 told(name)
         if self.background_errors() > failed:
-            raise StoreDamaged(
-                "compaction has failed: run `memoryd verify` to see what is affected"
-            )
+            raise StoreDamaged("compaction has failed: run `memory verify` to see what is affected")
 
     def close(self) -> None:
         """Wait for scans to end, flush, and release the lock."""
@@ -261,12 +252,12 @@ class Database:
         self.close()
 
 
-def _names(path: str, *, read_only: bool) -> list[str]:
+def _names(path: str, *, read_only: bool, trusted: bool) -> list[str]:
     """The families to open: those we know, or of a database that is only read, those it has.
 
     Raises FormatUnknown if it has others.
     """
-    found = families_at(path)
+    found = families_at(path, trusted=trusted)
     strange = sorted(found - set(COLUMN_FAMILIES))
     if strange:
         raise FormatUnknown(
@@ -276,27 +267,13 @@ def _names(path: str, *, read_only: bool) -> list[str]:
     return [name for name in COLUMN_FAMILIES if name in found or not read_only]
 
 
-def families_at(path: str) -> set[str]:
+def families_at(path: str, *, trusted: bool = False) -> set[str]:
     """The families of a database that need not be open. Raises StoreDamaged."""
     try:
-        with guarded():
+        with guarded(trusted=trusted):
             return set(Rdict.list_cf(path)) - {"default"}
     except Exception as error:
         raise open_error(path, str(error)) from error
-
-
-@contextmanager
-def guarded() -> Iterator[None]:
-    """End the process if RocksDB does not come back from opening.
-
-    One damaged MANIFEST in a thousand makes it loop for ever, holding the GIL.
-    """
-    if sys.__stderr__ is not None:
-        faulthandler.dump_traceback_later(_OPEN_SECONDS, exit=True, file=sys.__stderr__)
-    try:
-        yield
-    finally:
-        faulthandler.cancel_dump_traceback_later()
 
 
 def _forward(cursor: RdictIter, start: bytes, stop: bytes | None) -> Iterator[tuple[bytes, bytes]]:
@@ -322,76 +299,6 @@ def _backward(cursor: RdictIter, start: bytes, stop: bytes | None) -> Iterator[t
             return
         yield key, cursor.value()
         cursor.prev()
-
-
-def _db_options(*, create: bool, tolerant: bool) -> Options:
-    options = Options(raw_mode=True)
-    options.create_if_missing(create)
-    # a store that is older than a family gets it; what is lost shows against the marks
-    options.create_missing_column_families(True)
-    if tolerant:
-        options.set_wal_recovery_mode(DBRecoveryMode.skip_any_corrupted_record())
-    else:
-        options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
-    options.set_paranoid_checks(not tolerant)
-    # all families flush together, so that a lost end of the MANIFEST shows in the journal
-    options.set_atomic_flush(True)
-    options.set_max_total_wal_size(64 * _MIB)
-    options.set_db_write_buffer_size(32 * _MIB)
-    # after a full disk RocksDB waits for this much space; the default family's own is 64 MiB
-    options.set_write_buffer_size(16 * _MIB)
-    options.set_max_open_files(256)
-    options.set_max_background_jobs(2)
-    options.set_keep_log_file_num(2)
-    options.set_max_log_file_size(_MIB)
-    options.set_stats_dump_period_sec(0)
-    options.set_stats_persist_period_sec(0)
-    return options
-
-
-def _family_options(name: str, cache: Cache) -> Options:
-    options = Options(raw_mode=True)
-    table = BlockBasedOptions()
-    table.set_block_cache(cache)
-    table.set_cache_index_and_filter_blocks(True)
-    table.set_pin_l0_filter_and_index_blocks_in_cache(True)
-    if name == "events":
-        options.set_compaction_style(DBCompactionStyle.universal())
-        table.set_block_size(16 * 1024)
-    if name in {"event_ids", "sessions", "agents", "toc_latest", "grips"}:
-        table.set_bloom_filter(10, False)
-    options.set_block_based_table_factory(table)
-    options.set_compression_type(DBCompressionType.zstd())
-    options.set_write_buffer_size(16 * _MIB)
-    return options
-
-
-def open_error(path: str, text: str) -> StoreError:
-    """What RocksDB's complaint at open means to a user."""
-    if "lock file" in text or "LOCK" in text:
-        return StoreLocked(f"another process has the store at {path} open: stop it first")
-    if "Too many open files" in text:
-        return StoreError(f"cannot open {path}: too many open files; raise `ulimit -n` to 1024")
-    if "No space left" in text:
-        return StoreError(f"cannot open {path}: no space left on the disk; free some, start again")
-    return StoreDamaged(
-        f"the store at {path} is damaged ({text.splitlines()[0][:300]}): run `memoryd verify` to "
-        "see what is affected, and restore the data directory from a copy"
-    )
-
-
-def _read_error(family: str, error: Exception) -> StoreError:
-    text = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
-    return StoreDamaged(
-        f"cannot read {family}: {text}; run `memoryd verify` to see what is affected"
-    )
-
-
-def _write_error(error: Exception) -> ReadOnly:
-    text = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
-    if "No space left" in text or "SpaceLimit" in text:
-        return DiskFull("the disk is full: free some space; the log goes on by itself")
-    return ReadOnly(f"the log takes no writes: {text}")
 
 
 def looks_used(path: str) -> bool:

@@ -210,5 +210,7 @@ def _meaning(path: str, error: Exception) -> MemorydError:
     if code == sqlite3.SQLITE_FULL:
         return DiskFull("the disk is full: free some space, then try again")
     if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
-        return StoreDamaged(f"the global notes at {path} are damaged: restore them from a copy")
+        return StoreDamaged(
+            f"the global notes at {path} are damaged: move the file away, then run `memory restore --global-notes`"
+        )
     return ReadOnly(f"the global notes at {path} cannot be used ({error})")

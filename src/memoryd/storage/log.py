@@ -127,7 +127,7 @@ class Log:
         """The event of a key that another family names. Raises StoreDamaged if it is not there."""
         value = self._db.get("events", key)
         if value is None:
-            raise StoreDamaged("an event that the log names is gone: run `memoryd verify`")
+            raise StoreDamaged("an event that the log names is gone: run `memory verify`")
         return codec.read_event(value)
 
     def by_time(

@@ -26,7 +26,7 @@ FAMILIES: Final = ("notes", "note_heads", "note_aliases")
 _VERSION: Final = b"\x01"
 _HASH_END: Final = 1 + HASH_BYTES
 _LEADING: Final = 3  # name, content, aliases
-_REMEDY: Final = "run `memoryd verify`, and restore the store from a copy"
+_REMEDY: Final = "run `memory verify`, then `memory restore` or `memory repair`"
 _T = TypeVar("_T")
 
 

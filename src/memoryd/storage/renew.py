@@ -10,7 +10,7 @@ from typing import Final
 
 from rocksdict import WriteBatch
 
-from memoryd.domain.chain import GENESIS, digest
+from memoryd.domain.chain import GENESIS
 from memoryd.domain.errors import StoreDamaged
 from memoryd.domain.keys import event_key, sequence_key, session_prefix, split_sequence_key
 from memoryd.domain.session import AgentStats, SessionStats
@@ -103,8 +103,7 @@ class Renewal:
             yield from old.before(sequence)
             stored = self._new.get("events", codec.read_journal(value)[1])
             if stored is not None:
-                head, text_hash, _ = codec.seal(stored)
-                yield Link(sequence, digest(head, text_hash), old.at(sequence))
+                yield Link(sequence, codec.seal(stored).digest, old.at(sequence))
         yield from old.before(2**64)
 
     def _drop_event(self, sequence: int) -> None:

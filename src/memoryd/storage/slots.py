@@ -5,6 +5,7 @@ disk and no memory that the system could not take back. Nothing of a text is in 
 """
 
 import mmap
+import os
 import tempfile
 from hashlib import blake2b
 from struct import Struct
@@ -20,7 +21,10 @@ class Slots:
     def __init__(self, count: int, directory: str) -> None:
         self.count = count
         with tempfile.TemporaryFile(dir=directory) as file:
-            file.truncate(max(1, (count + 1) * _SLOT.size))
+            size = (count + 1) * _SLOT.size
+            file.truncate(size)
+            if hasattr(os, "posix_fallocate"):  # a full disk is an error now, and no crash later
+                os.posix_fallocate(file.fileno(), 0, size)
             self._map = mmap.mmap(file.fileno(), 0)
 
     def put(self, number: int, digest: bytes, key: bytes) -> bool:

@@ -26,6 +26,7 @@ from memoryd.project import private_dir
 from memoryd.storage import codec
 from memoryd.storage.checkpoints import Checkpoints
 from memoryd.storage.db import Database, looks_used
+from memoryd.storage.engine import REMEDY
 from memoryd.storage.gaps import EVENTS, Steps, gaps_of
 from memoryd.storage.highwater import HighWater, Mark
 from memoryd.storage.injections import Injections
@@ -138,10 +139,7 @@ class Store:
             HighWater.create(path, Mark(0, self.log.store_bytes, GENESIS))
         opened = HighWater(path)
         for problem in notes_end_problems(self.db, opened.mark):
-            raise StoreDamaged(
-                f"{problem}: run `memoryd verify` to see what is affected, and restore the data "
-                "directory from a copy"
-            )
+            raise StoreDamaged(f"{problem}: {REMEDY}")
         return opened
 
     def _identify(self, *, new: bool) -> str:
@@ -149,8 +147,7 @@ class Store:
         if stored is None:
             if not new and self.highwater.mark.sequence:
                 raise StoreDamaged(
-                    f"the store at {self.data_dir} has lost its format record: run `memoryd "
-                    "verify`, and restore the data directory from a copy"
+                    f"the store at {self.data_dir} has lost its format record: {REMEDY}"
                 )
             self._initialise()
             stored = self.db.get("meta", b"format")
@@ -188,7 +185,7 @@ def store_id_of(db: Database) -> str:
     """The id of the store. Raises StoreDamaged if it has none."""
     stored = db.get("meta", b"store_id")
     if stored is None:
-        raise StoreDamaged(f"the store at {db.path} has lost its id: restore it from a copy")
+        raise StoreDamaged(f"the store at {db.path} has lost its id: {REMEDY}")
     return stored.decode()
 
 
@@ -199,14 +196,11 @@ def _is_new(data_dir: str, mark_path: str) -> bool:
     if used and not os.path.exists(f"{path}/CURRENT"):
         if marked and HighWater(mark_path).mark.sequence == 0:
             return True  # the first start was cut off
-        raise StoreDamaged(
-            f"{path} holds files but no CURRENT: the database is damaged; restore the data "
-            "directory from a copy"
-        )
+        raise StoreDamaged(f"{path} holds files but no CURRENT: the database is damaged: {REMEDY}")
     if marked and not used and HighWater(mark_path).mark.sequence:
         raise StoreDamaged(
-            f"{path} is gone, but {mark_path} says there were events: restore the data directory "
-            "from a copy"
+            f"{path} is gone, but {mark_path} says there were events: go back to a backup with "
+            "`memory restore`"
         )
     return not used
 
@@ -217,21 +211,14 @@ def check_end(db: Database, log: Log, mark: Mark) -> None:
     if tail.sequence < mark.sequence:
         raise StoreDamaged(
             f"the log ends at event {tail.sequence}, but {mark.sequence} had been written: events "
-            f"{tail.sequence + 1} to {mark.sequence} are lost; run `memoryd verify`, and restore "
-            "the data directory from a copy"
+            f"{tail.sequence + 1} to {mark.sequence} are lost; {REMEDY}"
         )
     if mark.sequence and mark != (tail.sequence, mark.store_id, tail.chain):
         stored = db.get("journal", sequence_key(mark.sequence))
         if stored is None or codec.read_journal(stored)[0] != mark.chain:
-            raise StoreDamaged(
-                f"event {mark.sequence} is not the one that was written: run `memoryd verify`, and "
-                "restore the data directory from a copy"
-            )
+            raise StoreDamaged(f"event {mark.sequence} is not the one that was written: {REMEDY}")
     for problem in check_range(db, log, max(1, tail.sequence - _CHECKED_AT_OPEN + 1)):
-        raise StoreDamaged(
-            f"{problem}: run `memoryd verify` to see what is affected, and restore the data "
-            "directory from a copy"
-        )
+        raise StoreDamaged(f"{problem}: {REMEDY}")
 
 
 def notes_end_problems(db: Database, mark: Mark) -> Iterator[str]:

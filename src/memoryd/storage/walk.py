@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from memoryd.domain.chain import GENESIS, anchor, follow
+from memoryd.domain.chain import GENESIS, anchor, link_digest
 from memoryd.storage.gaps import Gap
 
 
@@ -40,7 +40,7 @@ class Walk:
             self._pass_over(link.sequence - 1, resumes=link.chain is not None)
         if self._anchored:
             link = link._replace(chain=None)
-        found = follow(self.chain, link.digest) if self.chain is not None else None
+        found = link_digest(self.chain, link.digest) if self.chain is not None else None
         if found is not None and link.chain is not None and found != link.chain:
             self._gaps.append(Gap(link.sequence, link.sequence, link.chain, self._now_ms))
             self.end, self.chain = link.sequence, link.chain

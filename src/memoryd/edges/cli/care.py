@@ -90,17 +90,23 @@ def compact(output: Output) -> None:
 @click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
 @click.option("--name", default="", help="Which backup of a directory.  [default: the newest]")
 @click.option("--data-dir", metavar="DIR", type=click.Path(file_okay=False), help="Restore to DIR.")
+@click.option("--list", "listing", is_flag=True, help="Say which backups there are.")
 @click.option("--stop", is_flag=True, help="Stop the daemon first.")
 @click.option("--other-store", is_flag=True, help="Even if the backup is of another store.")
 @click.option("--global-notes", is_flag=True, help="The notes that all projects share, too.")
 @out.common
-def restore(output: Output, source: str, name: str, data_dir: str | None, **flags: bool) -> None:
+def restore(
+    output: Output, source: str, name: str, data_dir: str | None, *, listing: bool, **flags: bool
+) -> None:
     """Put a backup in the place of the project's store.
 
     SRC is a backup or a directory of backups. It is copied and checked from end to end before
     anything changes, and what was there is kept aside. No daemon may run meanwhile.
     """
     arguments = [os.path.realpath(source)]
+    if listing:
+        _show_backups(output, arguments)
+        return
     arguments += ["--name", name] if name else []
     arguments += ["--data-dir", os.path.realpath(data_dir)] if data_dir else []
     arguments += [f"--{flag.replace('_', '-')}" for flag, given in flags.items() if given]
@@ -134,6 +140,20 @@ def repair(output: Output) -> None:
         if spans or noun == "events":
             output.show(f"{noun} that are gone: {_spans(spans) or 'none'}")
     output.show(one_line(f"the damaged store is in {done['aside']}"))
+
+
+def _show_backups(output: Output, arguments: list[str]) -> None:
+    from rich.text import Text
+
+    found = _last(_apart(output, "restore", "--list", *arguments), lambda _word: None)["backups"]
+    if output.as_json:
+        output.lines(found)
+        return
+    table = out.table("name", "made", "events", "size", right=("events", "size"))
+    for one in found:
+        made, size = times.ago(one["made_ms"], out.now_ms()), out.size(one["size"])
+        table.add_row(Text(one_line(one["name"])), made, f"{one['sequence']:,}", size)
+    output.show(table)
 
 
 def _show_verdict(output: Output, found: Told) -> None:
