@@ -156,8 +156,15 @@ def _report(place: str, verdict: Verdict) -> None:
         gone = sum(gap.size for gap in gaps)
         if gone:
             print(f"{gone} {noun} are gone since a repair: {_spans(gaps)}")
-    problems = len(verdict.problems)
-    print(f"{place}: {counts}, {f'{problems} problems' if problems else 'whole'}")
+    shared = sum(problem.part == "global notes" for problem in verdict.problems)
+    if shared or verdict.global_revisions:
+        notes = f"{verdict.global_revisions} revisions of notes"
+        print(f"{global_notes_dir()}: {notes}, {_judged(shared)}")
+    print(f"{place}: {counts}, {_judged(len(verdict.problems) - shared)}")
+
+
+def _judged(problems: int) -> str:
+    return f"{problems} problems" if problems else "whole"
 
 
 def _restored(told: restoring.Restored) -> str:
