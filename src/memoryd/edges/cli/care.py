@@ -247,4 +247,5 @@ def _bar(output: Output) -> "Progress":
         TextColumn("{task.fields[said]}"),
         console=output.console,
         transient=True,
+        disable=not output.console.is_terminal,
     )
