@@ -1,13 +1,13 @@
 """What the index follows, and the index that is being written. Derived.
 
 A `Source` gives what has changed since a cursor; the log is one. `Sources` are all of them, read
-in batches. A `Target` is an index on the
-disk with the worker that writes it, the cursors up to which it has taken the sources in, and the places that
-turns have in their sessions.
+in batches. A `Target` is an index on the disk with the worker that writes it, the cursors up to
+which it has taken the sources in, and the places that turns have in their sessions.
 """
 
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 from memoryd.domain.document import Document, Kind, of_event
