@@ -23,6 +23,7 @@ from memoryd.storage.committer import Committer
 from memoryd.storage.global_notes import GlobalNotes
 from memoryd.storage.log import Draft
 from memoryd.storage.notes import ProjectNotes
+from memoryd.storage.stage import clear_stages
 from memoryd.storage.store import Store
 from tests.storage.checking import problems, verdict
 
@@ -211,6 +212,15 @@ def test_what_was_cut_off_is_cleared(kept: Kept) -> None:
     names = os.listdir(f"{kept.base}/backups")
     assert [name for name in names if name.startswith(PARTIAL)] == []
     assert len(backups_in(f"{kept.base}/backups")) == 2
+
+
+def test_what_a_killed_daemon_has_staged_is_removed(kept: Kept) -> None:
+    """A copy that was left behind goes at the next start; nothing else does."""
+    os.makedirs(f"{kept.base}/data/stage-1-1/db")
+    before = sorted(os.listdir(f"{kept.base}/data"))
+    clear_stages(f"{kept.base}/data")
+    assert sorted(os.listdir(f"{kept.base}/data")) == [n for n in before if n != "stage-1-1"]
+    clear_stages(f"{kept.base}/nowhere")
 
 
 def test_only_the_newest_are_kept(kept: Kept) -> None:

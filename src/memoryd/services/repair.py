@@ -23,7 +23,7 @@ from memoryd.storage.db import Database
 from memoryd.storage.gaps import Gap
 from memoryd.storage.highwater import HighWater, Mark
 from memoryd.storage.renew import Renewal
-from memoryd.storage.rescue import copy_database, open_readable
+from memoryd.storage.rescue import copy_database, open_readable, open_without
 from memoryd.storage.store import FORMAT_VERSION, NOTES_MARK, store_id_of
 
 _DERIVED: Final = frozenset({"index", "global notes"})
@@ -99,7 +99,13 @@ def _renew(
     private_dir(target)
     places: dict[str, None] = {}
     with Database(f"{target}/db", create=True) as new:
-        renewal = Renewal(old, new, now_ms, lambda _last, why: places.setdefault(why))
+        renewal = Renewal(
+            old,
+            new,
+            now_ms,
+            lambda _last, why: places.setdefault(why),
+            lambda: open_without(old.path, f"{target}-spare", places),
+        )
         for done in renewal.run(store_id, mark, notes_mark, FORMAT_VERSION):
             yield Progress("events", done, 0)
     owner = UUID(store_id).bytes

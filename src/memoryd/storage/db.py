@@ -158,14 +158,14 @@ class Database:
                 self._idle.notify_all()
 
     @contextmanager
-    def cursor(self, family: str) -> Iterator[RdictIter | None]:
-        """The engine's own iterator, for who looks at its status; None if there is no family."""
+    def cursors(self, family: str) -> Iterator[Callable[[], RdictIter] | None]:
+        """Makes the engine's own iterators, for who looks at their status; None: no such family."""
         with self._idle:
             if self._closing:
                 raise StoreError("the store is closing")
             self._scans += 1
         try:
-            yield self._families[family].iter() if family in self._families else None
+            yield self._families[family].iter if family in self._families else None
         finally:
             with self._idle:
                 self._scans -= 1

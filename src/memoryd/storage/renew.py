@@ -33,9 +33,20 @@ Missed = Callable[[bytes, str], object]
 class Renewal:
     """One damaged database, and the new one that is made from it."""
 
-    def __init__(self, old: Database, new: Database, now_ms: int, missed: Missed) -> None:
-        """``missed`` is told of each place in the old one that cannot be read."""
+    def __init__(
+        self,
+        old: Database,
+        new: Database,
+        now_ms: int,
+        missed: Missed,
+        spare: Callable[[], Database | None] = lambda: None,
+    ) -> None:
+        """``missed`` is told of each place in the old one that cannot be read.
+
+        ``spare`` is asked then for a copy without what keeps other things from being read.
+        """
         self._old, self._new = old, new
+        self._spare = spare
         self._now_ms = now_ms
         self._missed = missed
         self._batch = new.batch()
@@ -48,7 +59,11 @@ class Renewal:
         self, store_id: str, mark: Mark | None, notes_mark: Mark | None, version: int
     ) -> Iterator[int]:
         """Do everything; how many events have been taken over, now and then."""
-        yield from self._take_events()
+        yield from self._take_events(self._old)
+        spare = self._spare()
+        if spare is not None:
+            with spare:
+                yield from self._take_events(spare)
         self.gaps, tail = self._chain(EVENTS, self._event_links(), mark, self._drop_event)
         self.tail = tail
         yield from self._tables()
@@ -77,16 +92,17 @@ class Renewal:
 
     # --- events
 
-    def _take_events(self) -> Iterator[int]:
-        """Take over every event that makes sense, and note where it stands."""
-        for key, value in scan_past(self._old, "events", self._missed):
+    def _take_events(self, source: Database) -> Iterator[int]:
+        """Take over every event that makes sense and is not there, and note where it stands."""
+        again = source is not self._old
+        for key, value in scan_past(source, "events", self._missed):
             try:
                 fields = codec.head_fields(codec.seal(value).head)
                 sequence = fields[10]
                 sound = event_key(fields[2], fields[0]) == key
             except (StoreDamaged, IndexError, TypeError, ValueError):
                 continue
-            if not sound:
+            if not sound or (again and self._new.get("events", key) is not None):
                 continue
             self._put("events", key, value)
             self._put("journal", sequence_key(sequence), codec.journal_value(GENESIS, key))

@@ -9,13 +9,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
 from rocksdict import Options, Rdict
 
-from memoryd.domain.errors import StoreDamaged
+from memoryd.domain.errors import MemorydError, StoreDamaged
 from memoryd.project import private_dir
 from memoryd.storage.db import Database
 from memoryd.storage.salvage import blocked
@@ -60,6 +60,25 @@ def open_readable(path: str, told: list[str]) -> Database:
             told.append(f"gave up the table {name}, which cannot be read at all")
         _rebuild(path, told)
     raise StoreDamaged(f"nothing can be read in the copy at {path}")
+
+
+def open_without(source: str, target: str, reasons: Iterable[str]) -> Database | None:
+    """Open another copy, without the tables that these reasons name; None if they name none.
+
+    A bad block hides what other tables have in its range from every scan; here it does not.
+    """
+    names = {name for reason in reasons for name in _TABLE.findall(reason)}
+    if not names:
+        return None
+    copy_database(source, target)
+    for name in names:
+        with suppress(FileNotFoundError):
+            os.unlink(f"{target}/{name}")
+    try:
+        _rebuild(target, [])
+        return Database(target, tolerant=True)
+    except MemorydError:
+        return None
 
 
 def _unreadable(db: Database) -> Iterator[str]:
