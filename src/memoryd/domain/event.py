@@ -55,6 +55,9 @@ TYPE_OF_ROLE: Final[Mapping[int, EventType]] = {
 }
 
 
+_ROLES: Final = frozenset(EventRole)
+
+
 class Event(NamedTuple):
     """One thing that happened. Make it with `checked`, which enforces the limits.
 
@@ -120,7 +123,7 @@ def checked(event: Event) -> Event:
     if type_ and role:
         if type_ not in ROLE_OF_TYPE:
             raise InvalidInput(f"event_type {type_} is not known")
-        if not EventRole.USER <= role <= EventRole.TOOL:
+        if role not in _ROLES:
             raise InvalidInput(f"role {role} is not known")
         return event
     type_, role = complete(type_, role)

@@ -8,6 +8,7 @@ that a text can be erased and the running hash still be checked::
                      sequence, arrival, store])
 """
 
+from collections.abc import Callable
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -21,29 +22,42 @@ from memoryd.domain.toc import Bullet, Grip, Level, Node
 
 VERSION = b"\x01"
 
-_pack = msgpack.packb
+Pack = Callable[[Any], bytes]
+
+_pack: Pack = msgpack.packb
 _unpack = msgpack.unpackb
 _PLACE = Struct(">QQ")
 _CHAIN_END = 33
 
 
-def event_head(event: Event, sequence: int, arrival_ms: int, store_id: str) -> bytes:
+def packer() -> Pack:
+    """What packs like `msgpack.packb`, at half the price; for one thread and a short while.
+
+    It keeps a buffer as large as the largest thing that it has packed.
+    """
+    pack: Pack = msgpack.Packer().pack
+    return pack
+
+
+def event_head(
+    event: Event, sequence: int, arrival_ms: int, store_id: str, pack: Pack = _pack
+) -> bytes:
     """Everything of a recorded event but its text. Raises InvalidInput if it is not Unicode."""
     event_id, session, time_ms, type_, role, _, metadata, agent, project, parent, turn = event
     if len(metadata) > 1:
         metadata = dict(sorted(metadata.items()))
-    fields = (event_id, session, time_ms, type_, role, metadata, agent, project, parent, turn)
+    ours = (sequence, arrival_ms, store_id)
     try:
-        head: bytes = _pack((*fields, sequence, arrival_ms, store_id))
+        return pack(
+            (event_id, session, time_ms, type_, role, metadata, agent, project, parent, turn, *ours)
+        )
     except UnicodeEncodeError as error:
         raise InvalidInput("metadata is not valid Unicode: it holds a lone surrogate") from error
-    return head
 
 
-def event_value(head: bytes, text: str) -> bytes:
+def event_value(head: bytes, text: str, pack: Pack = _pack) -> bytes:
     """The stored bytes of an event."""
-    body: bytes = _pack((head, text))
-    return VERSION + body
+    return VERSION + pack((head, text))
 
 
 def split_event(value: bytes) -> tuple[bytes, str]:
@@ -130,8 +144,7 @@ def read_journal(value: bytes) -> tuple[bytes, bytes]:
 
 def value(content: Any) -> bytes:
     """The stored bytes of anything small that MessagePack can hold."""
-    body: bytes = _pack(content)
-    return VERSION + body
+    return VERSION + _pack(content)
 
 
 def read_session(stored: bytes) -> SessionStats:

@@ -248,12 +248,13 @@ class _Pen:
         self._db = log._db  # noqa: SLF001 - the log's own other half
         self._batch = self._db.batch()
         self._arrival_ms = arrival_ms
-        self._written: dict[str, Recorded] = {}
+        self._pack = codec.packer()
+        self._written: dict[str, tuple[Event, int]] = {}
         self._handles = [
             self._db.handle(f) for f in ("events", "event_ids", "journal", "session_events")
         ]
-        self._first = log.tail.sequence + 1
-        self.tail = log.tail
+        self._sequence, self._chain = log.tail
+        self._first = self._sequence + 1
         self.session_count = log.session_count
         self._tallies: dict[tuple[str, str, str], _Tally] = {}
         self._numbers: dict[str, int] = {}
@@ -266,32 +267,48 @@ class _Pen:
         """How many new events the batch holds."""
         return len(self._written)
 
+    @property
+    def tail(self) -> Tail:
+        """The end of the log once the batch is written."""
+        return Tail(self._sequence, self._chain)
+
     def put(self, draft: Draft, place: bytes | None) -> Appended:
         """Add one event, unless it is known. ``place`` is what event_ids says of its id."""
         event, timed, redactions = draft
-        known = self._written.get(event.event_id)
-        if known is None and place is not None:
-            known = self._log.at_key(event_key(codec.read_place(place)[0], event.event_id))
-        if known is not None:
-            return _again(known, event, timed=timed)
-        sequence = self.tail.sequence + 1
-        head = codec.event_head(event, sequence, self._arrival_ms, self._log.store_id)
-        chain = link(self.tail.chain, head, text_hash(event.text))
-        key = event_key(event.time_ms, event.event_id)
+        event_id, time_ms, text = event.event_id, event.time_ms, event.text
+        if place is not None or event_id in self._written:
+            return self._again(event, place, timed=timed)
+        sequence, pack = self._sequence + 1, self._pack
+        head = codec.event_head(event, sequence, self._arrival_ms, self._log.store_id, pack)
+        chain = link(self._chain, head, text_hash(text))
+        key = event_key(time_ms, event_id)
         number = self._count(event)
         put = self._batch.put
         events, event_ids, journal, session_events = self._handles
-        put(key, codec.event_value(head, event.text), events)
-        put(key[8:], codec.place_value(event.time_ms, sequence), event_ids)
+        put(key, codec.event_value(head, text, pack), events)
+        put(key[8:], codec.place_value(time_ms, sequence), event_ids)
         put(sequence_key(sequence), codec.journal_value(chain, key), journal)
         put(session_prefix(number) + key, b"", session_events)
-        self.tail = Tail(sequence, chain)
+        self._sequence, self._chain = sequence, chain
         if redactions:
             self._redact(redactions)
-        self._written[event.event_id] = Recorded(
-            event, sequence, self._arrival_ms, self._log.store_id
-        )
-        return Appended(event.event_id, sequence, created=True)
+        self._written[event_id] = event, sequence
+        return Appended(event_id, sequence, True)
+
+    def _again(self, sent: Event, place: bytes | None, *, timed: bool) -> Appended:
+        """The place of an event that is known. Raises Conflict if it says something else."""
+        if place is None:
+            known, sequence = self._written[sent.event_id]
+        else:
+            key = event_key(codec.read_place(place)[0], sent.event_id)
+            known, sequence, _, _ = self._log.at_key(key)
+        field = difference(known, sent, timed=timed)
+        if field is not None:
+            msg = (
+                f"event {sent.event_id} is in the log with another {field}: an event never changes"
+            )
+            raise Conflict(msg)
+        return Appended(sent.event_id, sequence, created=False)
 
     def finish(self) -> WriteBatch:
         """Add what is written once per batch, and hand the batch over."""
@@ -301,7 +318,7 @@ class _Pen:
             put(session_id.encode(), codec.value(stats), handle("sessions"))
         for agent, counted in self.agents.items():
             put(agent.encode(), codec.value(counted), handle("agents"))
-        outbox = codec.value((self.tail.sequence, self._arrival_ms))
+        outbox = codec.value((self._sequence, self._arrival_ms))
         put(sequence_key(self._first), outbox, handle("outbox"))
         put(b"session_count", codec.VERSION + b"%d" % self.session_count, handle("meta"))
         if self.redactions is not self._log._redactions:  # noqa: SLF001
@@ -367,11 +384,3 @@ class _Tally:
         self.session = session
         self.events = 0
         self.first_ms = self.last_ms = time_ms
-
-
-def _again(known: Recorded, sent: Event, *, timed: bool) -> Appended:
-    field = difference(known.event, sent, timed=timed)
-    if field is not None:
-        msg = f"event {sent.event_id} is in the log with another {field}: an event never changes"
-        raise Conflict(msg)
-    return Appended(sent.event_id, known.sequence, created=False)
