@@ -126,6 +126,20 @@ def test_secrets_are_taken_out_first(ingest: Ingest, store: Store) -> None:
     assert not ingest.one(event._replace(event_id=""), idempotent=True).created
 
 
+def test_a_batch_is_redacted_as_its_events_are(ingest: Ingest, store: Store) -> None:
+    """In a batch, too, secrets leave text and metadata, wherever in the batch they stand."""
+    url, mark = "mq://bob:hunter2Xy9@acme.io", "mq://bob:[redacted:url-password]@acme.io"
+    batch = [EVENT._replace(event_id=f"e{n:03}", time_ms=5) for n in range(200)]
+    batch[3] = batch[3]._replace(text=url)
+    batch[150] = batch[150]._replace(text="plain", metadata={"to": url, "tool": "Bash"})
+    ingest.many(batch, 200, idempotent=False)
+    stored = [store.log.get(f"e{n:03}").event for n in range(200)]
+    assert stored[3].text == mark
+    assert stored[150].metadata == {"to": mark, "tool": "Bash"}
+    assert [e.text for e in stored].count(EVENT.text) == 198
+    assert store.log.redactions() == {"url-password": 2}
+
+
 def test_only_written_secrets_are_counted(ingest: Ingest, store: Store) -> None:
     """Counts grow with new events alone, and are there when the store is opened again."""
     sent = EVENT._replace(

@@ -192,6 +192,13 @@ def test_values_are_walked() -> None:
     assert REDACTOR.redact_value(clean) == (clean, {})
 
 
+def test_a_name_in_quotes_says_what_its_text_is() -> None:
+    """A flat value is judged as a nested one is, also by rules that want quotes around a name."""
+    secret = base64.b64encode(b"app:hunter2hunter2").decode()
+    assert REDACTOR.redact_value({"auth": secret}).counts == {"docker-auth": 1}
+    assert REDACTOR.redact_value({"auth": secret, "more": {}}).counts == {"docker-auth": 1}
+
+
 def test_a_value_nested_too_deeply_is_refused() -> None:
     """Nesting without end is bad input, not a crash."""
     value: object = "x"
@@ -283,3 +290,23 @@ def test_a_bad_rule_is_refused_by_its_field(config: dict[str, object], message: 
     """What cannot be used is named, and nothing is left out silently."""
     with pytest.raises(InvalidInput, match=message):
         redactor_from(config)
+
+
+@given(st.lists(st.sampled_from(planted.ALL) | st.text(max_size=40), max_size=200), st.randoms())
+@settings(max_examples=50)
+def test_one_look_finds_every_text_with_a_secret(
+    made: list[tuple[str, str] | str], rng: random.Random
+) -> None:
+    """A look at many texts together passes over none that would be changed."""
+    texts = [m if isinstance(m, str) else planted.plant(*m, rng).text for m in made]
+    suspects = REDACTOR.suspects(texts)
+    assert {n for n, text in enumerate(texts) if REDACTOR.redact(text).counts} <= set(suspects)
+
+
+def test_one_look_passes_over_plain_texts() -> None:
+    """A text between two with secrets is not suspect; with a rule for any text, all are."""
+    secret = planted.plant(*planted.ALL[0], random.Random(SEED)).text
+    texts = ["plain", secret, "", "plain"] * 50
+    assert set(REDACTOR.suspects(texts)) == set(range(1, 200, 4))
+    own = Redactor([Rule("own", rb"\bINTERNAL-\d+", ())])
+    assert set(own.suspects(["plain", "plain"])) == {0, 1}

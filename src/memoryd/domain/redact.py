@@ -7,7 +7,8 @@ is, and a mark is never taken for a secret.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -23,6 +24,7 @@ PRIVATE: Final = "private"
 
 _ROUNDS: Final = 20
 _TRIES: Final = 8
+_LOOK: Final = 64  # texts that are looked at together
 _MARK: Final = re.compile(rb"\[redacted:[a-z0-9-]{1,64}\]")
 _TAG: Final = re.compile(rb"(?i)<(/?)private(?:\s[^<>]{0,200})?>")
 _SETTINGS: Final = frozenset({"rules", "allow"})
@@ -83,12 +85,28 @@ class Redactor:
         counts: dict[str, int] = {}
         if isinstance(value, dict) and not self._always:
             try:  # the usual case, metadata: one look for all of it
-                flat = "\n".join((*value, *value.values()))
+                flat = joined(value)
             except TypeError:
                 flat = ""
             if flat and not self._hits(flat.encode("utf-8", "surrogatepass")):
                 return RedactedValue(value, counts)
         return RedactedValue(self._walk(value, counts, 0), counts)
+
+    def suspects(self, texts: Sequence[str]) -> Collection[int]:
+        """Which of the texts may hold a secret: their places. `redact` leaves all others alone.
+
+        One look for many texts costs less than half of a look at each.
+        """
+        if self._always:
+            return range(len(texts))
+        places: set[int] = set()
+        for first in range(0, len(texts), _LOOK):
+            data = [text.encode("utf-8", "surrogatepass") for text in texts[first : first + _LOOK]]
+            hits = self._hits(b"\n".join(data))
+            if hits:
+                ends = [*accumulate(len(text) + 1 for text in data)]
+                places.update(first + bisect_right(ends, start) for _, start, _ in hits)
+        return places
 
     def find(self, text: str) -> list[Found]:
         """The secrets of a text that is not redacted yet, in order."""
@@ -188,6 +206,14 @@ class Redactor:
                 data = data[:first] + b"[redacted:%s]" % rule.encode() + data[last:]
                 counts[rule] = counts.get(rule, 0) + 1
         return data.decode("utf-8", "surrogatepass")
+
+
+def joined(pairs: Mapping[str, str]) -> str:
+    """Names and values as one text, in the form in which rules know a name.
+
+    Raises TypeError if one of them is no text.
+    """
+    return "\n".join(['"' + name + '": "' + text + '"' for name, text in pairs.items()])
 
 
 def redactor_from(config: Mapping[str, Any]) -> Redactor:

@@ -1,5 +1,7 @@
 """Between protobuf messages and the domain's values."""
 
+from operator import attrgetter
+
 import grpc
 
 from memoryd.domain.errors import (
@@ -47,21 +49,18 @@ def status_of(error: BaseException) -> grpc.StatusCode | None:
     return None
 
 
+_fields = attrgetter(
+    *("event_id", "session_id", "timestamp_ms", "event_type", "role", "text"),
+    *("agent", "project", "parent_id", "turn_id"),
+)
+
+
 def to_event(message: pb.Event) -> Event:
     """The event in a request; what the daemon sets itself is left out."""
-    return Event(
-        message.event_id,
-        message.session_id,
-        message.timestamp_ms,
-        message.event_type,
-        message.role,
-        message.text,
-        dict(message.metadata) if len(message.metadata) else {},  # half the time of all this
-        message.agent,
-        message.project,
-        message.parent_id,
-        message.turn_id,
-    )
+    event_id, session, time_ms, type_, role, text, agent, project, parent, turn = _fields(message)
+    metadata = message.metadata
+    plain = dict(metadata) if len(metadata) else {}  # half the time of all this
+    return Event(event_id, session, time_ms, type_, role, text, plain, agent, project, parent, turn)
 
 
 def from_recorded(recorded: Recorded) -> pb.Event:

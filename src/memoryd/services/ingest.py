@@ -1,17 +1,18 @@
 """Takes events in: checks, redacts and completes them, and has them written. Truth."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from memoryd.domain import ids
 from memoryd.domain.errors import InvalidInput
 from memoryd.domain.event import Appended, Event, checked
-from memoryd.domain.redact import Redactor
+from memoryd.domain.redact import Redactor, joined
 from memoryd.storage.committer import Committer
 from memoryd.storage.log import Draft
 
 BATCH_LIMIT: Final = 1_000
+_NOTHING: Final[Mapping[str, int]] = {}
 
 
 class Ingest:
@@ -33,7 +34,8 @@ class Ingest:
 
         Raises InvalidInput, Conflict, ReadOnly or Stopping; then nothing has changed.
         """
-        draft = self._draft(event, self._clock_ms(), idempotent=idempotent)
+        event, counts = self._redacted(_sound(event, idempotent=idempotent))
+        draft = self._draft(event, counts, self._clock_ms(), idempotent=idempotent)
         result = self._committer.append([draft])[0]
         if result.error is not None:
             raise result.error
@@ -53,14 +55,14 @@ class Ingest:
                 f"the batch holds {count} events, over the limit of {BATCH_LIMIT}: send it in parts"
             )
             raise InvalidInput(msg)
-        now = self._clock_ms()
-        drafts: list[Draft] = []
+        sound: list[Event] = []
         refused: dict[int, Appended] = {}
         for index, event in enumerate(events):
             try:
-                drafts.append(self._draft(event, now, idempotent=idempotent))
+                sound.append(_sound(event, idempotent=idempotent))
             except InvalidInput as error:
                 refused[index] = Appended(event.event_id, 0, created=False, error=error)
+        drafts = self._drafts(sound, idempotent=idempotent)
         written = self._committer.append(drafts) if drafts else []
         if not restoring:
             self._tell(drafts, written)
@@ -75,26 +77,32 @@ class Ingest:
             if metadata and metadata.get("compaction") == "true" and result.error is None:
                 self.on_compaction(draft.event)
 
-    def _draft(self, event: Event, now: int, *, idempotent: bool) -> Draft:
-        event, counts = self._redacted(checked(event))
-        timed = event.time_ms != 0
-        if event.event_id and timed and event.project:
-            return Draft(event, timed, counts)
+    def _drafts(self, events: list[Event], *, idempotent: bool) -> list[Draft]:
+        """The events as they are to be written; redacted where one look at all of them says so."""
+        now = self._clock_ms()
+        suspects = self._redactor.suspects([_words(event) for event in events])
+        drafts = []
+        for place, event in enumerate(events):
+            clean, counts = self._redacted(event) if place in suspects else (event, _NOTHING)
+            drafts.append(self._draft(clean, counts, now, idempotent=idempotent))
+        return drafts
+
+    def _draft(
+        self, event: Event, counts: Mapping[str, int], now: int, *, idempotent: bool
+    ) -> Draft:
+        """The event with all that its source has left out."""
         event_id, session, time_ms, type_, role, text, metadata, agent, project, *rest = event
+        timed = time_ms != 0
+        if event_id and timed and project:
+            return Draft(event, timed, counts)
         time_ms, project = time_ms or now, project or self._project
         if not event_id and not idempotent:
             event_id = ids.make(time_ms, os.urandom(10))
         # twice as fast as _replace, by which half of all events would go
         made = Event(event_id, session, time_ms, type_, role, text, metadata, agent, project, *rest)
-        if not event_id:
-            if not timed:
-                raise InvalidInput(
-                    "timestamp_ms is 0: idempotent capture needs the time of the event, or its id"
-                )
-            made = made._replace(event_id=content_id(made))
-        return Draft(made, timed, counts)
+        return Draft(made if event_id else made._replace(event_id=content_id(made)), timed, counts)
 
-    def _redacted(self, event: Event) -> tuple[Event, dict[str, int]]:
+    def _redacted(self, event: Event) -> tuple[Event, Mapping[str, int]]:
         """The event without secrets in text and metadata, and how many of each kind it had."""
         text, counts = self._redactor.redact(event.text)
         metadata = event.metadata
@@ -111,3 +119,17 @@ def content_id(event: Event) -> str:
     return ids.from_content(
         event.time_ms, (*fields, event.project, event.parent_id, event.turn_id, *metadata)
     )
+
+
+def _sound(event: Event, *, idempotent: bool) -> Event:
+    """The event, if it can be taken. Raises InvalidInput."""
+    if idempotent and not event.event_id and not event.time_ms:
+        raise InvalidInput(
+            "timestamp_ms is 0: idempotent capture needs the time of the event, or its id"
+        )
+    return checked(event)
+
+
+def _words(event: Event) -> str:
+    """Everything of the event in which a secret may stand."""
+    return f"{event.text}\n{joined(event.metadata)}" if event.metadata else event.text
