@@ -29,6 +29,7 @@ class Guard(grpc.ServerInterceptor):
         self._max_streams = max_streams
         self._streams = threading.BoundedSemaphore(max_streams)
         self._errors = errors
+        self._guarded: dict[str, tuple[_Handler, _Handler]] = {}  # each handler is wrapped once
         self.open_streams = 0
 
     def intercept_service(
@@ -36,11 +37,18 @@ class Guard(grpc.ServerInterceptor):
         continuation: Callable[[grpc.HandlerCallDetails], "_Handler | None"],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> "_Handler | None":
-        """Wrap the handler of a call."""
+        """The handler of a call, wrapped."""
         handler = continuation(handler_call_details)
         if handler is None:
             return None
-        method = handler_call_details.method.rpartition("/")[2]
+        name = handler_call_details.method
+        known, guarded = self._guarded.get(name, (None, None))
+        if known is not handler:
+            guarded = self._wrap(name.rpartition("/")[2], handler)
+            self._guarded[name] = handler, guarded
+        return guarded
+
+    def _wrap(self, method: str, handler: "_Handler") -> "_Handler":
         if handler.unary_unary:
             return grpc.unary_unary_rpc_method_handler(
                 self._unary(method, handler.unary_unary),
