@@ -1,8 +1,8 @@
 """The append-only log: events, their ids, their order, and what is still to be worked in. Truth.
 
-`append` is for one thread alone, the committer's: it numbers events, links them into the running
-hash and writes everything that belongs to them in one batch. Everything else may be called from
-any thread.
+`append` is for the committer alone, which lets one thread at a time do it: it numbers events, links
+them into the running hash and writes everything that belongs to them in one batch. Everything else
+may be called from any thread.
 """
 
 from collections import OrderedDict
@@ -62,7 +62,7 @@ class Log:
         self._agents = {key.decode(): codec.read_agent(v) for key, v in db.scan("agents")}
         self._redactions = self._read_redactions()
 
-    # --- writing: the committer's thread only
+    # --- writing: through the committer only
 
     def append(self, drafts: Sequence[Draft], arrival_ms: int) -> list[Appended]:
         """Write what is new of the drafts in one batch, in their order; not yet synced.
