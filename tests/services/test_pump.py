@@ -1,5 +1,6 @@
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from zoneinfo import ZoneInfo
@@ -311,6 +312,40 @@ def test_the_thread_does_it_all_by_itself(made: Callable[..., Rig]) -> None:
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         failing.result(30)
     rig.pump.stop()
+
+
+def test_the_thread_gets_on_beside_writers_that_never_pause(
+    made: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gives way to writers, but what has waited for long enough is worked in beside them."""
+    monkeypatch.setattr(pump_module, "_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(pump_module, "_SETTLE_SECONDS", 60.0)
+    monkeypatch.setattr(pump_module, "_REST_SECONDS", 60.0)
+    monkeypatch.setattr(pump_module, "_GIVING_WAY", 1_000_000.0)
+    rig = made()
+    rig.pump.start()
+    deadline = time.monotonic() + 30
+    number = 0
+    while rig.pump.done < 20 and time.monotonic() < deadline:
+        number += 1
+        rig.append([event(number, NOON + number)])
+    assert rig.pump.done >= 20
+
+
+def test_a_backlog_is_not_waited_for(
+    made: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits at the start is worked in at once: nobody writes, so nobody is given way to."""
+    monkeypatch.setattr(pump_module, "_STEP_EVENTS", 2)
+    monkeypatch.setattr(pump_module, "_QUIET_SECONDS", 60.0)
+    made().append(event(n, NOON + n) for n in range(1, 21))
+    rig = made()
+    rig.pump.start()
+    rig.pump.ask(lambda: None).result(30)
+    deadline = time.monotonic() + 30
+    while rig.pump.done < 20 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert rig.pump.done == 20
 
 
 def test_a_full_disk_only_delays(made: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,8 +34,13 @@ _T = TypeVar("_T")
 RECIPE: Final = "toc:recipe"
 _STEP_EVENTS: Final = 2_000
 _STEP_BYTES: Final = 16 * 1024 * 1024
-_BULK: Final = 200  # events that wait, from which on nothing is gained by waiting for more
-_SETTLE_SECONDS: Final = 0.5
+_QUIET_SECONDS: Final = 0.25  # without a write: then the writers are taken to be done
+_SETTLE_SECONDS: Final = 1.0  # is waited for that at most
+_GIVING_WAY: Final = (
+    3.0  # times as long as a step is rested beside writers, at most so many seconds:
+)
+_REST_SECONDS: Final = 1.0
+_PATIENCE_SECONDS: Final = 20.0  # after which what waits is worked in whoever writes
 _REFRESH_SECONDS: Final = 2.0
 _OVERDUE_SECONDS: Final = 15.0
 _LOOK_SECONDS: Final = 30.0
@@ -76,8 +81,11 @@ class Pump:
         self.done = 0
         self._tasks: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._asking = threading.Lock()
-        self._wake = threading.Event()
+        self._wake = threading.Event()  # there is something to do
+        self._asked = threading.Event()  # and it cannot wait for the writers
         self._stopping = False
+        self._seen = committer.commits
+        self._awaited = (0, time.monotonic())  # an event that is still to be worked in, since when
         self._stale_since: float | None = time.monotonic()  # since when periods are marked
         self._failures = 0
         self._thread = threading.Thread(target=self._run, name="pump", daemon=True)
@@ -94,6 +102,7 @@ class Pump:
         """End after the step under way; what is left is taken up at the next start."""
         with self._asking:
             self._stopping = True
+            self._asked.set()
         self._wake.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -108,6 +117,7 @@ class Pump:
             if self._stopping:
                 raise Stopping("the daemon is stopping")
             self._tasks.append((task, done))
+            self._asked.set()
         self._wake.set()
         return done
 
@@ -187,12 +197,12 @@ class Pump:
     def _turn(self) -> None:
         """One round: tasks, events, segments that close, periods that have changed; then wait."""
         self._wake.clear()
+        self._asked.clear()
         while self._tasks and not self._stopping:
             self._do(*self._tasks.popleft())
-        if 0 < self._committer.synced - self.done < _BULK:
-            self._settle()
         if self._committer.synced > self.done:
-            self._step()
+            self._settle()
+            self._step_beside()
             self._mark_stale()
         if self._committer.synced > self.done or self._tasks:
             return
@@ -204,14 +214,33 @@ class Pump:
             self._refresh_periods()
 
     def _settle(self) -> None:
-        """Wait a moment for more of what has just begun to come."""
+        """Wait a moment for the end of what has begun to come: its writers need the processor."""
         deadline = time.monotonic() + _SETTLE_SECONDS
-        while not self._stopping and not self._tasks:
-            left = deadline - time.monotonic()
-            if left <= 0 or self._committer.synced - self.done >= _BULK:
+        while self._committer.commits != self._seen and time.monotonic() < deadline:
+            self._seen = self._committer.commits
+            full = self._committer.synced - self.done >= _STEP_EVENTS
+            if full or self._late() or self._asked.wait(_QUIET_SECONDS):
                 return
-            self._wake.wait(left)
-            self._wake.clear()
+
+    def _step_beside(self) -> None:
+        """Take a step and, while others write to the log, leave the processor to them for longer.
+
+        Deriving is Python's work, and so is acknowledging: without this, writers would get half of
+        what they get alone.
+        """
+        began, commits = time.monotonic(), self._committer.commits
+        self._step()
+        if self._committer.commits != commits and not self._late():
+            self._asked.wait(min(_REST_SECONDS, _GIVING_WAY * (time.monotonic() - began)))
+
+    def _late(self) -> bool:
+        """Whether events have waited so long that they come before the writers' comfort."""
+        sequence, since = self._awaited
+        now = time.monotonic()
+        if self.done >= sequence:
+            self._awaited = self._committer.synced, now
+            return False
+        return now - since > _PATIENCE_SECONDS
 
     def _do(self, task: Callable[[], _T], done: "Future[_T]") -> None:
         try:
