@@ -277,13 +277,13 @@ def families_at(path: str, *, trusted: bool = False) -> set[str]:
 
 
 def _forward(cursor: RdictIter, start: bytes, stop: bytes | None) -> Iterator[tuple[bytes, bytes]]:
+    key_at, value_at, step = cursor.key, cursor.value, cursor.next
     cursor.seek(start)
-    while cursor.valid():
-        key = cursor.key()
+    while (key := key_at()) is not None:
         if stop is not None and key >= stop:
             return
-        yield key, cursor.value()
-        cursor.next()
+        yield key, value_at()
+        step()
 
 
 def _backward(cursor: RdictIter, start: bytes, stop: bytes | None) -> Iterator[tuple[bytes, bytes]]:
@@ -293,12 +293,12 @@ def _backward(cursor: RdictIter, start: bytes, stop: bytes | None) -> Iterator[t
         cursor.seek_for_prev(stop)
         if cursor.valid() and cursor.key() == stop:
             cursor.prev()
-    while cursor.valid():
-        key = cursor.key()
+    key_at, value_at, step = cursor.key, cursor.value, cursor.prev
+    while (key := key_at()) is not None:
         if key < start:
             return
-        yield key, cursor.value()
-        cursor.prev()
+        yield key, value_at()
+        step()
 
 
 def looks_used(path: str) -> bool:
