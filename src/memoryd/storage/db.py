@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from rocksdict import AccessType, Cache, Checkpoint, ColumnFamily, Rdict, RdictIter, WriteBatch
 
@@ -51,6 +51,9 @@ COLUMN_FAMILIES: Final = {
     "receipts": "number -> what was erased, by whom and when; append-only",
     "meta": "format version, store id, counters",
 }
+
+
+_T = TypeVar("_T")
 
 
 class Database:
@@ -135,6 +138,18 @@ class Database:
 
         Raises StoreDamaged where the iterator stops for another reason than the end.
         """
+        return self.scan_as(bytes, family, start, stop, reverse=reverse)
+
+    def scan_as(
+        self,
+        read: Callable[[bytes], _T],
+        family: str,
+        start: bytes = b"",
+        stop: bytes | None = None,
+        *,
+        reverse: bool = False,
+    ) -> Iterator[tuple[bytes, _T]]:
+        """As `scan`, with what ``read`` makes of each value."""
         with self._idle:
             if self._closing:
                 raise StoreError("the store is closing")
@@ -144,9 +159,9 @@ class Database:
         try:
             cursor = self._families[family].iter()
             if reverse:
-                yield from _backward(cursor, start, stop)
+                yield from _backward(cursor, start, stop, read)
             else:
-                yield from _forward(cursor, start, stop)
+                yield from _forward(cursor, start, stop, read)
             try:
                 cursor.status()
             except Exception as error:
@@ -276,17 +291,21 @@ def families_at(path: str, *, trusted: bool = False) -> set[str]:
         raise open_error(path, str(error)) from error
 
 
-def _forward(cursor: RdictIter, start: bytes, stop: bytes | None) -> Iterator[tuple[bytes, bytes]]:
+def _forward(
+    cursor: RdictIter, start: bytes, stop: bytes | None, read: Callable[[bytes], _T]
+) -> Iterator[tuple[bytes, _T]]:
     key_at, value_at, step = cursor.key, cursor.value, cursor.next
     cursor.seek(start)
     while (key := key_at()) is not None:
         if stop is not None and key >= stop:
             return
-        yield key, value_at()
+        yield key, read(value_at())
         step()
 
 
-def _backward(cursor: RdictIter, start: bytes, stop: bytes | None) -> Iterator[tuple[bytes, bytes]]:
+def _backward(
+    cursor: RdictIter, start: bytes, stop: bytes | None, read: Callable[[bytes], _T]
+) -> Iterator[tuple[bytes, _T]]:
     if stop is None:
         cursor.seek_to_last()
     else:
@@ -297,7 +316,7 @@ def _backward(cursor: RdictIter, start: bytes, stop: bytes | None) -> Iterator[t
     while (key := key_at()) is not None:
         if key < start:
             return
-        yield key, value_at()
+        yield key, read(value_at())
         step()
 
 

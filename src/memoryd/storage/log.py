@@ -134,9 +134,7 @@ class Log:
         self, start: bytes = b"", stop: bytes | None = None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, Recorded]]:
         """Events with their keys, by time, between two keys."""
-        read = codec.read_event
-        for key, value in self._db.scan("events", start, stop, reverse=reverse):
-            yield key, read(value)
+        return self._db.scan_as(codec.read_event, "events", start, stop, reverse=reverse)
 
     def by_session(
         self,
