@@ -38,6 +38,7 @@ TYPES: Final = (
     "session_end",
 )
 ROLES: Final = ("user", "assistant", "system", "tool")
+KEYWORDS_SHOWN: Final = 24  # of a node to whoever reads it, the weightiest; all serve to find it
 LEVELS: Final = ("year", "month", "week", "day", "segment")
 KINDS: Final = ("toc_node", "grip", "event", "note")  # what a search finds
 

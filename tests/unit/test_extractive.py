@@ -27,7 +27,7 @@ def told(events: Sequence[Event], before: Sequence[Event] = ()) -> Summary:
     assert len(summary.title) <= 80
     assert len(summary.summary) <= 800
     assert len(summary.points) <= 7
-    assert len(summary.keywords) <= 32
+    assert len(summary.keywords) <= 96
     for point in summary.points:
         assert len(point.text) <= 240
         assert 0 <= point.weight <= 1
@@ -285,3 +285,11 @@ def test_any_events_give_bounded_and_supported_words(
 ) -> None:
     """Whatever is said, every bullet is supported, sizes are bounded and nothing changes on repeating."""
     assert told(events, before) == told(events, before)
+
+
+def test_words_that_recur_in_output_are_keywords() -> None:
+    """A plain word that tools show again and again can be found; one shown once cannot."""
+    output = "Bash: cat notes\n\n" + "the emitter announces a switch\n" * 30 + "a single heron"
+    summary = told([*talks.DECISION, event(TOOL, output, tool_name="Bash")])
+    assert "emitter" in summary.keywords
+    assert "heron" not in summary.keywords

@@ -85,3 +85,28 @@ def test_unspaced_scripts_match() -> None:
     """A question in Chinese finds the node that speaks of it."""
     chinese = [node("1", "解析器在空行上失败"), node("2", "登录表单")]
     assert [f.node.node_id[-1] for f in search(chinese, "解析器")[0]] == ["1"]
+
+
+def test_asking_words_do_not_count() -> None:
+    """What a question asks with weighs nothing beside what it asks about; alone it is looked for."""
+    asked = [node("1", "Someone decided and told"), node("2", "Redis settled")]
+    assert [f.node.node_id[-1] for f in search(asked, "what did someone tell about redis?")[0]] == [
+        "2"
+    ]
+    assert [f.node.node_id[-1] for f in search(asked, "what was told?")[0]] == ["1"]
+
+
+def test_the_first_keywords_count_more() -> None:
+    """Keywords stand in the order of their weight, and count so."""
+    later = " ".join(f"word{n}" for n in range(40))
+    nodes = [node("1", "a", keywords=f"redis {later}"), node("2", "b", keywords=f"{later} redis")]
+    assert [f.node.node_id[-1] for f in search(nodes, "redis")[0]] == ["1", "2"]
+
+
+def test_scores_below_different_parents_compare() -> None:
+    """What a node scores does not depend on how well its siblings do, only a little on their words."""
+    alone, _ = search(NODES[:1], "parser fails redis")
+    among, _ = search([NODES[0], NODES[2]], "parser fails redis")
+    both, _ = search(NODES, "parser fails redis")
+    assert abs(alone[0].score - among[0].score) < 0.02
+    assert max(found.score for found in both) < 1

@@ -1,7 +1,10 @@
 """Finding the nodes that speak of a question by the words they share. Pure.
 
 Words are compared by their stems. A word counts the more, the fewer of the nodes compared have
-it, and a second mention adds less than the first.
+it, and less if every coding conversation says it; a second mention adds less than the first. The
+keywords of a node stand in the order of their weight, so the first of them count as several
+mentions and the last as hardly one. The score of a node does not depend on how well the others
+do, so that nodes found below different parents can be compared.
 """
 
 from collections import Counter
@@ -10,7 +13,8 @@ from enum import IntEnum
 from math import log
 from typing import Final, NamedTuple
 
-from memoryd.domain.extract.terms import terms
+from memoryd.domain.extract.terms import COMMON_TERMS, stem, terms
+from memoryd.domain.extract.vocabulary import ASKING
 from memoryd.domain.toc import Node
 
 
@@ -24,7 +28,12 @@ class SearchField(IntEnum):
 
 
 ALL_FIELDS: Final = frozenset(SearchField)
-_MORE: Final = 0.5  # how much of its weight a word keeps back for being said again
+_ASKING_TERMS: Final = frozenset(map(stem, ASKING))
+_HALF: Final = 1.5  # mentions with which a word has half of its weight
+_COMMON: Final = 0.5  # what a word of every coding conversation counts
+# as if the nodes compared were some of many: few siblings say little about what is rare
+_OTHERS, _OTHERS_HAVING = 10, 5
+_LEADING, _FALL = 2.0, 32  # what the first keyword counts, and the rank at which it is half of that
 
 
 class Passage(NamedTuple):
@@ -33,7 +42,8 @@ class Passage(NamedTuple):
     field: SearchField
     text: str
     grip_ids: tuple[str, ...]
-    terms: Counter[str]
+    terms: tuple[str, ...]
+    weight: float  # how many mentions a term in it stands for
 
 
 class Match(NamedTuple):
@@ -56,10 +66,16 @@ class Found(NamedTuple):
 def passages(node: Node) -> tuple[Passage, ...]:
     """The texts of a node."""
     field = SearchField
-    texts = [(field.TITLE, node.title, ()), (field.SUMMARY, node.summary, ())]
-    texts += [(field.BULLETS, b.text, b.grip_ids) for b in node.bullets]  # type: ignore[misc]
-    texts += [(field.KEYWORDS, word, ()) for word in node.keywords]
-    return tuple(Passage(f, text, grips, Counter(terms(text))) for f, text, grips in texts if text)
+    found = [_passage(field.TITLE, node.title), _passage(field.SUMMARY, node.summary)]
+    found += [_passage(field.BULLETS, bullet.text, bullet.grip_ids) for bullet in node.bullets]
+    for rank, word in enumerate(node.keywords):
+        weight = _LEADING / (1 + rank / _FALL)
+        found.append(Passage(field.KEYWORDS, word, (), tuple(dict.fromkeys(terms(word))), weight))
+    return tuple(passage for passage in found if passage.text)
+
+
+def _passage(field: SearchField, text: str, grip_ids: tuple[str, ...] = ()) -> Passage:
+    return Passage(field, text, grip_ids, tuple(terms(text)), 1.0)
 
 
 def search(
@@ -73,8 +89,8 @@ def search(
 
     The later of equals comes first. A node that shares nothing is not held on to.
     """
-    asked = frozenset(terms(question))
-    held: list[tuple[Node, Counter[str]]] = []
+    asked = asked_terms(question)
+    held: list[tuple[Node, Mapping[str, float]]] = []
     looked = 0
     for node in nodes if asked else ():
         looked += 1
@@ -82,37 +98,49 @@ def search(
         if mentions:
             held.append((node, mentions))
     spread = Counter(term for _, mentions in held for term in mentions)
-    weights = {term: log(1 + (looked + 1) / (spread[term] + 0.5)) for term in sorted(asked)}
+    weights = {term: _weight(term, looked, spread[term]) for term in sorted(asked)}
     total = sum(weights.values())
-    ranked = [(_score(mentions, weights) / total, node) for node, mentions in held]
+    ranked = [(round(_score(mentions, weights) / total, 9), node) for node, mentions in held]
     ranked.sort(key=lambda r: (-r[0], -r[1].start_ms, r[1].node_id))
-    top = max(1.0, ranked[0][0]) if ranked else 1.0
     found = [
-        Found(node, score / top, _matches([p for p in read(node) if p.field in fields], weights))
+        Found(node, score, _matches([p for p in read(node) if p.field in fields], weights))
         for score, node in ranked[: limit or None]
     ]
     return found, len(ranked)
 
 
-def _score(mentions: Counter[str], weights: Mapping[str, float]) -> float:
-    return sum(weights[t] * (1 - _MORE ** mentions[t]) / _MORE for t in weights if t in mentions)
+def asked_terms(question: str) -> frozenset[str]:
+    """What a question is about: its terms, without those that it only asks with if others are left."""
+    asked = frozenset(terms(question))
+    return asked - _ASKING_TERMS or asked
+
+
+def _weight(term: str, looked: int, having: int) -> float:
+    """How much a term says, of which so many of the nodes looked at have it."""
+    share = _COMMON if term in COMMON_TERMS else 1.0
+    return share * log(1 + (looked + _OTHERS) / (having + _OTHERS_HAVING))
+
+
+def _score(mentions: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    return sum(weights[t] * m / (m + _HALF) for t in weights if (m := mentions.get(t, 0.0)))
 
 
 def _mentions(
     asked: frozenset[str], texts: Sequence[Passage], fields: frozenset[SearchField]
-) -> Counter[str]:
-    counted: Counter[str] = Counter()
+) -> Mapping[str, float]:
+    counted: dict[str, float] = {}
     for passage in texts:
-        if passage.field in fields:
-            for term in asked & passage.terms.keys():
-                counted[term] += passage.terms[term]
+        if passage.field in fields and not asked.isdisjoint(passage.terms):
+            for term in passage.terms:
+                if term in asked:
+                    counted[term] = counted.get(term, 0.0) + passage.weight
     return counted
 
 
 def _matches(texts: Sequence[Passage], weights: Mapping[str, float]) -> tuple[Match, ...]:
     total = sum(weights.values())
     found = []
-    for field, text, grip_ids, held in texts:
+    for field, text, grip_ids, held, _ in texts:
         score = sum(weight for term, weight in weights.items() if term in held)
         if score:
             found.append(Match(field, text, grip_ids, score / total))

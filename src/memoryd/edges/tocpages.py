@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from memoryd.edges.page import Page, escaped, escaped_lines
-from memoryd.wire import Missing
+from memoryd.wire import KEYWORDS_SHOWN, Missing
 
 if TYPE_CHECKING:
     from memoryd.client import Client
@@ -84,7 +84,7 @@ def _words(node: Node, evidence: "_Evidence") -> Iterator[str]:
     if node["bullets"]:
         yield ""
     if node["keywords"]:
-        yield f"*{escaped(', '.join(node['keywords']))}*"
+        yield f"*{escaped(', '.join(node['keywords'][:KEYWORDS_SHOWN]))}*"
         yield ""
 
 

@@ -17,7 +17,7 @@ from memoryd.domain.toc import Bullet, Level, Node
 
 SUMMARY_LIMIT: Final = 800
 _MOST: Final = {Level.DAY: 7, Level.WEEK: 7, Level.MONTH: 9, Level.YEAR: 9}
-_KEYWORDS: Final = {Level.DAY: 48, Level.WEEK: 64, Level.MONTH: 96, Level.YEAR: 128}
+_KEYWORDS: Final = {Level.DAY: 192, Level.WEEK: 256, Level.MONTH: 384, Level.YEAR: 640}
 _SHORT: Final = 36  # characters; a title of such parts holds two
 _SAME: Final = 0.72
 

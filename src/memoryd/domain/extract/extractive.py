@@ -37,7 +37,7 @@ _FIELD: Final = re.compile(
 class Extractive:
     """Summarizes by choosing. Deterministic: the same events give the same words."""
 
-    name = "extractive/1"
+    name = "extractive/2"
 
     def segment(self, events: Sequence[Event], before: Sequence[Event]) -> Summary:
         """What happened in a segment; what ``before`` has said already counts less."""

@@ -11,9 +11,10 @@ from typing import Final
 from memoryd.domain.extract.terms import UNSPACED, stem
 from memoryd.domain.extract.vocabulary import COMMON, EVERYWHERE, STOP
 
-KEYWORD_LIMIT: Final = 32
+KEYWORD_LIMIT: Final = 96
 _LONGEST: Final = 60
 _OUTPUT_SHARE: Final = 0.3  # what a name in tool output counts beside one that was spoken of
+_OUTPUT_WORD_SHARE: Final = 0.1  # and a plain word
 
 _EXTENSIONS: Final = (
     "py|pyi|ipynb|js|mjs|cjs|jsx|ts|tsx|json|jsonl|yaml|yml|toml|md|mdx|rst|txt|html|css|scss|vue|svelte|go|rs|java|kt|kts|swift|c|h|cc|cpp|hpp"
@@ -63,17 +64,18 @@ class Tally:
 
     def add(self, texts: Iterable[str], *, spoken: bool, factor: float = 1.0) -> None:
         """Count the candidates of one event's texts."""
-        share = factor * (1.0 if spoken else _OUTPUT_SHARE)
+        share, word_share = (1.0, 1.0) if spoken else (_OUTPUT_SHARE, _OUTPUT_WORD_SHARE)
         seen: dict[str, None] = {}
         for text in texts:
             tokens = text.split()
             for token, times in Counter(tokens).items():
                 for key, surface, heft in classified(token):
-                    if spoken or heft > _WORD_HEFT:
-                        self._weight[key] = self._weight.get(key, 0.0) + heft * share * times
-                        forms = self._surface.setdefault(key, {})
-                        forms[surface] = forms.get(surface, 0) + times
-                        seen[key] = None
+                    part = share if heft > _WORD_HEFT else word_share
+                    weight = heft * part * factor * times
+                    self._weight[key] = self._weight.get(key, 0.0) + weight
+                    forms = self._surface.setdefault(key, {})
+                    forms[surface] = forms.get(surface, 0) + times
+                    seen[key] = None
             if spoken:
                 self._pairs.update(pairwise(tokens))
         self._spread.update(seen.keys())

@@ -10,7 +10,7 @@ from memoryd.edges.cli import output as out
 from memoryd.edges.cli import times
 from memoryd.edges.cli.events import Time, excerpt, head, show_whole
 from memoryd.edges.cli.output import Output, one_line, visible
-from memoryd.wire import LEVELS
+from memoryd.wire import KEYWORDS_SHOWN, LEVELS
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -177,7 +177,7 @@ def _show_node(output: Output, client: "Client", node: dict[str, Any]) -> None:
         output.show(Text(visible(node["summary"])))
     _show_bullets(output, node, grips=True)
     if node["keywords"]:
-        output.show(Text(f"\n{one_line(', '.join(node['keywords']))}", "italic"))
+        output.show(Text(f"\n{one_line(', '.join(node['keywords'][:KEYWORDS_SHOWN]))}", "italic"))
     if node["child_node_ids"]:
         output.show("")
         for child in client.children(node["node_id"]):

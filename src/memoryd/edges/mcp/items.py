@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from memoryd.edges.cli import times
+from memoryd.wire import KEYWORDS_SHOWN
 
 NEAR: Final = 600  # characters kept on each side of an excerpt
 _CUT: Final = "[...]"
@@ -59,7 +60,7 @@ def of_node(node: Mapping[str, Any], *, bullets: bool = False, evidence: bool = 
             grips = "".join(f" [{grip}]" for grip in bullet["grip_ids"][:1] if evidence)
             lines.append(f"- {bullet['text']}{grips}")
     if evidence and node["keywords"]:
-        lines.append(f"keywords: {', '.join(node['keywords'])}")
+        lines.append(f"keywords: {', '.join(node['keywords'][:KEYWORDS_SHOWN])}")
     return Item(
         id=node["node_id"],
         kind=node["level"],
