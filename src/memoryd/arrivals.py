@@ -30,7 +30,7 @@ def events(envelope: Envelope, name: str) -> list[Event]:
     return [
         event._replace(
             event_id=event.event_id or _id(event.time_ms, name, index),
-            project=_project(envelope, event.metadata.get("cwd", "")),
+            project=project_of(envelope, event.metadata.get("cwd", "")),
         )
         for index, event in enumerate(from_hook(received, payload))
     ]
@@ -40,7 +40,7 @@ def _id(time_ms: int, name: str, index: int) -> str:
     return ids.from_content(time_ms, ("spool", name, str(index)))
 
 
-def _project(envelope: Envelope, cwd: str) -> str:
+def project_of(envelope: Envelope, cwd: str) -> str:
     """The project that was chosen, or that of the directory in which the agent worked."""
     if envelope.chosen or not cwd.startswith("/") or "\0" in cwd or cwd == envelope.cwd:
         return envelope.project

@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from memoryd.domain.calendar import Calendar
     from memoryd.rpc.server import Health
     from memoryd.services.context import ContextBlocks
+    from memoryd.services.drain import Drain
     from memoryd.services.indexer import Indexer
+    from memoryd.services.ingest import Ingest
     from memoryd.services.note_query import NoteQuery
     from memoryd.services.note_stores import Stores
+    from memoryd.services.query import Query
     from memoryd.services.search import Search
     from memoryd.services.status import ErrorBook
     from memoryd.services.toc import Contents
@@ -188,7 +191,6 @@ class Daemon:
         from memoryd.rpc.server import Health, build
         from memoryd.rpc.servicers import Identity, MemoryServicer, Services
         from memoryd.services.archivist import Archivist
-        from memoryd.services.drain import Drain
         from memoryd.services.ingest import Ingest
         from memoryd.services.note_query import NoteQuery
         from memoryd.services.notes import Notes
@@ -262,7 +264,7 @@ class Daemon:
         stack.callback(server.stop, settings.grace_seconds)
         stack.callback(self._stopping.set)
         stack.callback(health.leave)
-        drain = Drain(settings.data_dir, ingest, services.query.nearby, errors)
+        drain = _drain(settings, ingest, services.query, errors)
         stack.callback(drain.stop)
         drain.start()
 
@@ -418,6 +420,17 @@ def _on_fault(fault: ReadOnly | None, health: "Health", errors: "ErrorBook") -> 
     else:
         errors.add("write", str(fault))
         _log.error("the log takes no events", extra={"reason": str(fault)})
+
+
+def _drain(
+    settings: config.Settings, ingest: "Ingest", query: "Query", errors: "ErrorBook"
+) -> "Drain":
+    """What empties the inbox, and reads the replies that Copilot's hooks do not carry."""
+    from memoryd.services.drain import Drain
+    from memoryd.services.replies import Replies
+
+    replies = Replies(os.environ.get("COPILOT_HOME") or os.path.expanduser("~/.copilot"))
+    return Drain(settings.data_dir, ingest, query.nearby, errors, replies)
 
 
 def _token(settings: config.Settings) -> str:

@@ -14,6 +14,7 @@ from memoryd.domain.redact import Redactor
 from memoryd.services.drain import Drain
 from memoryd.services.ingest import Ingest
 from memoryd.services.query import Query
+from memoryd.services.replies import Replies
 from memoryd.services.status import ErrorBook
 from memoryd.services.watch import Watch
 from memoryd.spool import Envelope
@@ -82,7 +83,13 @@ def bench(tmp_path: os.PathLike[str]) -> Iterator[Bench]:
     committer.start()
     ingest = Ingest(committer, lambda: NOW, "own", Redactor())
     errors = ErrorBook(lambda: NOW)
-    drain = Drain(data_dir, ingest, Query(store.log, committer).nearby, errors)
+    drain = Drain(
+        data_dir,
+        ingest,
+        Query(store.log, committer).nearby,
+        errors,
+        Replies(f"{os.fspath(tmp_path)}/copilot"),
+    )
     yield Bench(data_dir, store, committer, ingest, errors, drain)
     drain.stop()
     committer.stop()
@@ -322,7 +329,7 @@ def test_a_running_drain_takes_what_arrives(bench: Bench) -> None:
 def test_without_notification_it_looks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the kernel does not tell of new files, the drain finds them all the same."""
     monkeypatch.setattr("memoryd.services.watch._inotify", lambda _directory: None)
-    drain = Drain(bench.data_dir, bench.ingest, bench.nearby, bench.errors)
+    drain = Drain(bench.data_dir, bench.ingest, bench.nearby, bench.errors, Replies(""))
     drain.start()
     bench.leave(1)
     until(lambda: len(bench.log()) == 1)
@@ -365,7 +372,7 @@ def test_a_stopped_drain_leaves_no_thread_and_no_file_open(bench: Bench) -> None
     files = len(os.listdir("/proc/self/fd"))
     threads = threading.active_count()
     for _ in range(5):
-        drain = Drain(bench.data_dir, bench.ingest, bench.nearby, bench.errors)
+        drain = Drain(bench.data_dir, bench.ingest, bench.nearby, bench.errors, Replies(""))
         drain.start()
         drain.stop()
     assert len(os.listdir("/proc/self/fd")) == files
@@ -387,3 +394,22 @@ def test_a_watch_is_woken_and_ends(bench: Bench) -> None:
     watch.wake()
     watch.wait(60)
     watch.close()
+
+
+def test_copilots_replies_come_with_the_end_of_a_turn(bench: Bench) -> None:
+    """Each is written once, before the end of the session, however often a turn ends."""
+    folder = f"{os.path.dirname(bench.data_dir)}/copilot/session-state/s-1"
+    os.makedirs(folder)
+    said = {"type": "assistant.message", "timestamp": "2026-03-01T10:00:00Z"}
+    with open(f"{folder}/events.jsonl", "w", encoding="utf-8") as file:
+        file.writelines(
+            json.dumps(said | {"id": name, "data": {"content": "Done."}}) + "\n"
+            for name in ("a", "b")
+        )
+    payload = json.dumps({"sessionId": "s-1", "timestamp": NOW}).encode()
+    for number, event in enumerate(("agentStop", "agentStop", "sessionEnd")):
+        bench.leave(number, payload, agent="copilot", event=event)
+        bench.drain.once()
+    assert bench.texts()[:2] == ["Done.", "Done."]
+    assert len(bench.texts()) == 3
+    assert (bench.waiting(), bench.aside()) == ([], [])

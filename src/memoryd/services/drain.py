@@ -21,6 +21,7 @@ from memoryd.domain.capture import twins
 from memoryd.domain.errors import Conflict, InvalidInput, MemorydError, Stopping
 from memoryd.domain.event import Event
 from memoryd.services.ingest import BATCH_LIMIT, Ingest
+from memoryd.services.replies import Replies
 from memoryd.services.status import ErrorBook
 from memoryd.services.watch import Watch
 
@@ -47,6 +48,7 @@ class Drain:
         ingest: Ingest,
         nearby: Callable[[Event, int], Iterable[Event]],
         errors: ErrorBook,
+        replies: Replies,
     ) -> None:
         """``nearby`` gives an event's session within so many ms. The inbox must exist."""
         self._inbox = spool.inbox(data_dir)
@@ -54,6 +56,7 @@ class Drain:
         self._ingest = ingest
         self._nearby = nearby
         self._errors = errors
+        self._replies = replies
         self._stopping = threading.Event()
         self._left: set[str] = set()  # in the log, or told of, and yet not to be removed
         self._watch = Watch(self._inbox)
@@ -123,7 +126,12 @@ class Drain:
         path = f"{self._inbox}/{name}"
         try:
             data = _bytes(path)
-            return _File(name, arrivals.events(spool.decode(data), name)), len(data)
+            envelope = spool.decode(data)
+            found = arrivals.events(envelope, name)
+            replies = self._replies.of(envelope)
+            size = len(data) + sum(len(event.text) for event in replies)
+            # what was replied, before the end that the payload tells of
+            return _File(name, [*replies, *found]), size
         except FileNotFoundError:
             return None
         except (InvalidInput, spool.BadEnvelope) as error:
@@ -151,8 +159,10 @@ class Drain:
                 self._remove(file.name)
 
     def _told(self, event: Event) -> bool:
-        """Whether an import has told what this event tells."""
-        return bool(twins.find_twin(event, self._nearby(event, twins.WINDOW_MS)))
+        """Whether an import has told what this event tells; what comes from a transcript has an id."""
+        return not twins.imported(event) and bool(
+            twins.find_twin(event, self._nearby(event, twins.WINDOW_MS))
+        )
 
     def _remove(self, name: str) -> None:
         try:

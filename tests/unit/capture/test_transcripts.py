@@ -167,7 +167,7 @@ def test_an_answer_precedes_what_follows_it() -> None:
     """Assistant records that were written again bear a late time; the next record bounds it."""
     late = claude(59, "assistant", [{"type": "text", "text": "Yes."}])
     _, events = read("claude-code", [late, claude(3, "user", "Good.")])
-    assert [e.time_ms for e in events] == [1_772_359_203_000, 1_772_359_203_000]
+    assert [e.time_ms for e in events] == [1_772_359_203_000, 1_772_359_203_001]
 
 
 def test_codex_tells_words_once() -> None:
@@ -287,7 +287,9 @@ def test_copilot_pairs_calls() -> None:
 def test_cursor_is_known_by_its_lines() -> None:
     """Without ids and times an event has its line, and the file's name and time."""
     _, events = read("cursor", TRANSCRIPTS["cursor"])
-    assert [(e.session_id, e.time_ms) for e in events] == [("file-name", HERE.changed_ms)] * 3
+    assert [(e.session_id, e.time_ms - HERE.changed_ms) for e in events] == [
+        ("file-name", place) for place in range(3)
+    ]
     assert [e.metadata["source_ids"] for e in events] == ["line:1", "line:2", "line:2"]
 
 
@@ -302,3 +304,15 @@ def test_a_message_that_cannot_be_read_takes_nothing_with_it() -> None:
     assert reader.unexplained == 0
     assert reader.skipped["not readable"] == reader.skipped["part without a message"] == 1
     assert len(events) == len(read("opencode", TRANSCRIPTS["opencode"])[1])
+
+
+def test_the_order_of_the_file_holds_within_a_millisecond() -> None:
+    """Of events that share one each comes behind the one before it; their ids do not change."""
+    same = [claude(3, "user", f"Words {n}.") | {"uuid": f"u{n}"} for n in range(6)]
+    before = claude(2, "user", "Before.") | {"uuid": "before"}
+    _, events = read("claude-code", [*same, before, claude(4, "user", "After.")])
+    by_key = sorted(events, key=lambda e: (e.time_ms, e.event_id))
+    assert [e.text for e in by_key] == ["Before.", *(f"Words {n}." for n in range(6)), "After."]
+    assert [e.time_ms % 10_000 for e in by_key] == [2000, 3000, 3001, 3002, 3003, 3004, 3005, 4000]
+    alone = {e.event_id for record in same for e in read("claude-code", [record])[1]}
+    assert {e.event_id for e in by_key[1:-1]} == alone

@@ -1,7 +1,7 @@
 """Copilot CLI: payloads of its hooks. Pure.
 
 They name no event (the installed command does) and stamp with milliseconds. No hook carries the
-reply: it is read from the transcript. The first prompt comes by userPromptSubmitted as well as in
+reply: at the end of a turn the daemon reads it from the transcript. The first prompt comes by userPromptSubmitted as well as in
 sessionStart's ``initialPrompt``; it is taken from the former.
 """
 
@@ -84,6 +84,11 @@ def _subagent_stopped(source: Source, payload: Json) -> list[Event]:
     return build.said(source, EventType.SUBAGENT_STOP, text(payload, "response") or fallback)
 
 
+def _turn_ended(_source: Source, _payload: Json) -> list[Event]:
+    """The end of a turn says nothing itself: the daemon takes it as a sign to read the replies."""
+    return []
+
+
 def _failed(source: Source, payload: Json) -> list[Event]:
     error = sub(payload, "error")
     words = text(error, "message") or "unknown error"
@@ -98,6 +103,7 @@ _HANDLERS: Final[Mapping[str, Callable[[Source, Json], list[Event]]]] = {
     "postToolUseFailure": _tool_failed,
     "subagentStart": _subagent_started,
     "subagentStop": _subagent_stopped,
+    "agentStop": _turn_ended,
     "errorOccurred": _failed,
     "sessionEnd": claude_code.session_ended,
 }

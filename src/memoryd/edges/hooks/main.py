@@ -36,6 +36,8 @@ STARTS = {
     "copilot": "sessionStart",
     "cursor": "sessionStart",
 }
+# the daemon looks for the replies when it drains these
+SPOOLED = {("copilot", "agentStop"), ("copilot", "sessionEnd")}
 PROMPTS = {
     "claude-code": "UserPromptSubmit",
     "codex": "UserPromptSubmit",
@@ -170,13 +172,14 @@ def _keep(
         chosen=where.chosen,
     )
     name = spool.file_name(began_ns, os.getpid())
-    if where.transport == "rpc":
+    direct_call = where.transport == "rpc" and (agent, event) not in SPOOLED
+    if direct_call:
         from memoryd.edges.hooks import direct
 
         problem = direct.send(envelope, name, where.cwd)
         if problem:
             _note(words, Problem(problem))
-    if where.transport != "rpc" or problem:
+    if not direct_call or problem:
         _spool(where.data_dir, name, spool.encode(envelope))
     if moment and where.inject != "off":
         _inject(envelope, moment, words)

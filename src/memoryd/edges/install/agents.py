@@ -182,6 +182,7 @@ _ALL: Final = (
             "postToolUseFailure",
             "subagentStart",
             "subagentStop",
+            "agentStop",
             "errorOccurred",
             "sessionEnd",
         ),

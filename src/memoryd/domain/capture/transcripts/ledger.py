@@ -2,6 +2,10 @@
 
 A reader is fed the records of one transcript in order and gives events. Its ledger knows of every
 record whether it went into an event or why it did not, so that nothing falls under the table.
+
+The log orders events by time and then by id, and ids know nothing of places in a file. So of
+events that share a millisecond each gets the millisecond after the one before it: the order of
+the file holds. Ids are made from the record's own time, so that what was imported stays known.
 """
 
 from collections import Counter
@@ -12,7 +16,7 @@ from memoryd.domain import ids
 from memoryd.domain.capture.build import Source
 from memoryd.domain.capture.shape import Json, obj
 from memoryd.domain.errors import InvalidInput
-from memoryd.domain.event import Event
+from memoryd.domain.event import TIME_LIMIT_MS, Event
 
 _USED: Final = ""
 _REPORTED: Final = 1000
@@ -56,6 +60,7 @@ class Reader:
         self._fates: dict[int, str] = {}
         self._records = 0
         self._made: list[Event] = []
+        self._times: dict[str, tuple[int, int]] = {}  # by session: the last time told, and given
 
     # --- what a subclass says
 
@@ -157,7 +162,16 @@ class Reader:
 
     def _drain(self) -> list[Event]:
         made, self._made = self._made, []
-        return made
+        return [self._in_order(event) for event in made]
+
+    def _in_order(self, event: Event) -> Event:
+        """The event behind the last of its session, if it claims the same millisecond or one given."""
+        told, given = self._times.get(event.session_id, (-1, -1))
+        time_ms = event.time_ms
+        if told <= time_ms <= given:
+            event = event._replace(time_ms=min(given + 1, TIME_LIMIT_MS))
+        self._times[event.session_id] = (time_ms, event.time_ms)
+        return event
 
     def _reject(self, number: int, reason: str) -> None:
         self._fates.setdefault(number, "not readable")
