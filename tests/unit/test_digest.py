@@ -1,6 +1,8 @@
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memoryd.domain.extract.condense import headline
 from memoryd.domain.extract.extractive import Extractive
 from memoryd.domain.summarize import Digest
 from memoryd.domain.toc import Bullet, Level, Node
@@ -132,3 +134,41 @@ def test_any_children_give_a_bounded_digest_of_their_bullets(
 ) -> None:
     """Whatever the children say, bullets are theirs, sizes are bounded and nothing changes on repeating."""
     assert told(level, children) == told(level, children)
+
+
+def test_what_came_of_it_is_the_title() -> None:
+    """An outcome stands above a question, an announcement, and what an agent says of agents."""
+    titles = (
+        "Why does the importer lose rows?",
+        "I'm checking the importer's log",
+        "The reviewing agent has completed its analysis",
+        "Rows created while the importer waits",
+        "Fixed the importer's row count",
+    )
+    children = [node(n, title, [f"{title}."], ["importer"]) for n, title in enumerate(titles)]
+    assert told(Level.WEEK, children).title.startswith("Fixed the importer's row count")
+
+
+def test_a_weak_second_part_is_left_out() -> None:
+    """A title is not filled up with what hardly mattered."""
+    weak = Bullet("Listed the files.", ("grip:9:0",), 0.05)
+    files = node(9, "List the files in src/", [], ["src"], count=1)._replace(bullets=(weak,))
+    strong = Bullet("Fixed the race.", ("grip:1:0",), 1.0)
+    race = node(1, "Fixed the race", [], ["race"], count=90)._replace(bullets=(strong,))
+    assert told(Level.MONTH, [race, files]).title == "Fixed the race"
+
+
+@pytest.mark.parametrize(
+    ("said", "title"),
+    [
+        ("As you can see, the cache is now warm at start", "The cache is now warm at start"),
+        ("Approach: track all session files", "Track all session files"),
+        (
+            "Read the docs](https://example.org/very/long/path) on caching",
+            "Read the docs on caching",
+        ),
+    ],
+)
+def test_a_headline_begins_with_the_matter(said: str, title: str) -> None:
+    """Fillers, labels and the rests of links are left out of a headline."""
+    assert headline(said) == title

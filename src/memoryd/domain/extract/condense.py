@@ -17,6 +17,7 @@ _CONTROL: Final = re.compile(
 _TAG: Final = re.compile(r"</?[a-zA-Z][\w-]*(?:\s[^<>]{0,80})?>")
 _EMPHASIS: Final = re.compile(r"\*\*|__|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])")
 _LINK: Final = re.compile(r"!?\[([^\]\n]{1,120})\]\((?:[^)\s]{1,300})\)")
+_LINK_END: Final = re.compile(r"\]\([^)\s]*\)?")  # of a link whose beginning was cut away
 _MARK: Final = re.compile(
     r"^(?:[#>|\-*+•–✓✔✗✘\s]|\d{1,2}[.)]\s)+(?=\S)|[\s|]+$|[\u2705\u274c\u26a0\ufe0f\u2728\U0001f300-\U0001faff]+\s*"
 )
@@ -26,6 +27,13 @@ _POLITE: Final = re.compile(
     r"help me(?: to)?|go ahead and|i(?:'ve| have)(?: also| now| successfully)?|we(?:'ve| have)(?: also| now)?|i(?: also| just)?(?= [a-z]+ed\b)|bitte|kannst du|请|帮我|请帮我)\s*",
     re.IGNORECASE,
 )
+# what stands before the matter itself: a label, a filler
+_LABEL: Final = re.compile(r"(?:[A-Z][\w-]*(?: [\w-]+){0,2}: )(?=[A-Za-z`]\S* \S+ \S)")
+_FILLER: Final = re.compile(
+    r"(?:as (?:you can see|mentioned|requested|discussed|expected)|since your [^,]{1,40}|to be clear|to summarize|in summary|overall|note that|it (?:looks|seems|appears)(?: like| that)|looks like"
+    r"|this means(?: that)?|that means(?: that)?|the (?:good|bad) news is(?: that)?|now|then|also|additionally|finally|next)[,:]?[\"”]?\s+",
+    re.IGNORECASE,
+)
 _PLEASE: Final = re.compile(r"[,\s]+(?:please|bitte|pls)?\s*\?$", re.IGNORECASE)
 _PLAIN_WORD: Final = re.compile(r"[a-zà-ÿа-я]+(?:[ ,']|$)")
 _TURN: Final = re.compile(
@@ -33,7 +41,7 @@ _TURN: Final = re.compile(
     r"|\s(?:because|so that|since|which|in order to|when|while|but|although|whereas|weil|damit|sodass)\s)"
 )
 _LOOSE: Final = re.compile(
-    r"(?:[\s,;:，；：、—–(\[{`\"'“‘*-]|\s(?:a|an|the|of|to|in|on|for|and|or|with|by|at|from|is|are|was|were|be|that|this|its|it|as|into|not|your|our|their|i|we|my|if|than|und|der|die|das|mit|für|von|zu|de|la|le|et))+$",
+    r"(?:[\s,;:，；：、—–(\[{`\"'“‘*-]|\s(?:a|an|the|of|to|in|on|for|and|or|with|by|at|from|is|are|was|were|be|that|this|its|it|as|into|not|your|our|their|i|we|my|if|than|can|will|would|should|could|may|has|have|had|which|when|where|while|because|but|so|then|also|both|only|each|during|und|der|die|das|mit|für|von|zu|de|la|le|et))+$",
     re.IGNORECASE,
 )
 
@@ -43,8 +51,8 @@ def plain(text: str) -> str:
     text = _SPACE.sub(" ", _CONTROL.sub("", text))
     if "<" in text:
         text = _TAG.sub("", text)
-    if "[" in text:
-        text = _LINK.sub(r"\1", text)
+    if "](" in text:
+        text = _LINK_END.sub("", _LINK.sub(r"\1", text))
     if "*" in text or "__" in text:
         text = _EMPHASIS.sub("", text)
     text = _MARK.sub("", text).strip()
@@ -70,9 +78,13 @@ def line(text: str, limit: int = BULLET_LIMIT, *, case: bool = True) -> str:
     return cut + "…"
 
 
-def headline(text: str, limit: int = TITLE_LIMIT) -> str:
-    """A statement as a headline: its main clause, if that says enough."""
+def headline(text: str, limit: int = TITLE_LIMIT, *, spoken: bool = True) -> str:
+    """A statement as a headline: its main clause, if that says enough; ``spoken``: a person's words."""
     text = _ASIDE.sub("", plain(text)).replace("`", "")
+    for lead in (_LABEL, _FILLER) if spoken else ():
+        found = lead.match(text)
+        if found and len(text) - found.end() > _TELLING:
+            text = text[found.end() :]
     if polite := _POLITE.match(text):
         rest = text[polite.end() :]
         text = rest if len(rest) > _TELLING else text

@@ -82,6 +82,10 @@ _PAIRS: Final = {
     if "_" in pair
 }
 _WORD_SET: Final = frozenset(_WORDS)
+_CHANGES: Final = frozenset(word for word, kind in _WORDS.items() if kind is Kind.CHANGE)
+_HELPERS: Final = frozenset(
+    ("is", "are", "was", "were", "been", "has", "have", "now", "successfully")
+)
 _PAIR_SET: Final = frozenset(_PAIRS)
 _FOREIGN_CUES: Final = {kind: re.compile(cues) for kind, cues in _FOREIGN.items()}
 # What a statement does if it does several things: the rarer and more telling first.
@@ -148,6 +152,14 @@ def kind_of(cues: set[Kind], request: str = "") -> Kind:
     if request and _ASK.search(request):
         return Kind.ASK
     return next((kind for kind in _ORDER if kind in cues), Kind.FACT)
+
+
+def is_outcome(words: Sequence[str]) -> bool:
+    """Whether a statement says that something was done: "file created by us" does not."""
+    if not words:
+        return False
+    ends = words[0] in _CHANGES or words[-1] in _CHANGES
+    return ends or any(a in _HELPERS and b in _CHANGES for a, b in pairwise(words))
 
 
 # Statements that describe a plan, an option or a place rather than something that happened.

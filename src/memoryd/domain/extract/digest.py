@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from memoryd.domain.extract.condense import sentence
 from memoryd.domain.extract.keywords import merged
 from memoryd.domain.extract.terms import overlap, terms
-from memoryd.domain.extract.titles import UNTITLED, joined
+from memoryd.domain.extract.titles import UNTITLED, joined, telling
 from memoryd.domain.summarize import Digest
 from memoryd.domain.toc import Bullet, Level, Node
 
@@ -19,6 +19,7 @@ SUMMARY_LIMIT: Final = 800
 _MOST: Final = {Level.DAY: 7, Level.WEEK: 7, Level.MONTH: 9, Level.YEAR: 9}
 _KEYWORDS: Final = {Level.DAY: 192, Level.WEEK: 256, Level.MONTH: 384, Level.YEAR: 640}
 _SHORT: Final = 36  # characters; a title of such parts holds two
+_FAR: Final = 0.7  # a second part must be worth at least this share of the first
 _SAME: Final = 0.72
 
 
@@ -90,7 +91,7 @@ def _chosen(lines: Sequence[_Line], importance: Sequence[float], most: int) -> l
 def _title(children: Sequence[Node], importance: Sequence[float]) -> str:
     """What mattered most, in one line: parts of the children's titles, rather short ones.
 
-    A part counts more if other children speak of the same.
+    A part counts more if other children speak of the same, and if it tells what came of it.
     """
     spoken = Counter(
         term
@@ -103,9 +104,12 @@ def _title(children: Sequence[Node], importance: Sequence[float]) -> str:
             held = dict.fromkeys(terms(part))
             shared = sum(spoken[term] for term in held) / (len(held) + 2.0) / len(children)
             worth = importance[number] + shared - 0.15 * place - 0.003 * max(0, len(part) - _SHORT)
+            worth += telling(part)
             if part and part != UNTITLED:
                 drafts.append((-round(worth, 6), number, part))
-    return joined([part for _, _, part in sorted(drafts)]) or UNTITLED
+    drafts.sort()
+    enough = min(-drafts[0][0], -_FAR * drafts[0][0]) if drafts else 0.0
+    return joined([part for worth, _, part in drafts if -worth >= enough]) or UNTITLED
 
 
 def _story(children: Sequence[Node], order: Sequence[int]) -> str:

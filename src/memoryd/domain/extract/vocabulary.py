@@ -53,6 +53,9 @@ problems project proper properly question read reading ready real reason remove 
 returns run running said say saying says section set show shows simple simply single specific start started state
 step steps support supposed take takes task tell test tests text time tool type understand update updated updates
 user users value various verify version whole work worked working works wrong write writing written
+array async await boolean class const else elif enum export false float func function impl import int interface
+let void namespace nil none null object private public pub self static str string struct true undefined var
+echo grep sed cat awk null src lib usr bin tmp dev home etc
 """
 COMMON: Final = frozenset(_COMMON_WORDS.split())
 
