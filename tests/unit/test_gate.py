@@ -14,6 +14,7 @@ from tests.unit import planted
 from tests.unit.test_redact import ORDINARY, TEXTS
 
 REDACTOR = Redactor()
+ONCE = Redactor(once=True)
 
 
 def _covered(text: str) -> None:
@@ -106,3 +107,24 @@ def test_the_gate_loads_nothing() -> None:
     )
     out = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, check=True)
     assert out.stdout.decode().strip() == "['memoryd', 'memoryd.domain', 'memoryd.domain.gate']"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the authorization middleware rejects unauthenticated_requests",
+        "a bearer of responsibilities_and_duties",
+        "primary key: customer_identifier_column",
+        "deployed to vercel and netlify today",
+    ],
+)
+def test_names_without_a_value_pass(text: str) -> None:
+    """A name that a secret could follow is no secret while none does."""
+    assert not suspicious(json.dumps({"a": text}).encode())
+
+
+@given(TEXTS)
+@settings(max_examples=100, deadline=None)
+def test_a_redactor_made_for_one_text_finds_the_same(text: str) -> None:
+    """It differs in how it is made, and in nothing that it finds."""
+    assert ONCE.redact(text) == REDACTOR.redact(text)

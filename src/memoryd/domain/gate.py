@@ -59,11 +59,21 @@ _LONG_SHAPES = (
 _CUT = (b"ABSK", b"eyJrIjoi", b"ops_eyJ", b"sntry", b"whsec_", b"glc_", b"TT3", b"fm1", b"fm2_")
 # say enough by themselves, in lower case: parts of a word, and others
 _SIGNS = (
-    *(b"-----begin", b"bearer", b"authorization", b"-signature=", b"sig=", b"age-secret-key-1"),
-    *(b"sshpass", b"hooks.slack.com", b"webhook.office.com", b"hooks.zapier.com", b"discord"),
+    *(b"-----begin", b"-signature=", b"sig=", b"age-secret-key-1", b"sshpass"),
+    *(b"hooks.slack.com", b"webhook.office.com", b"hooks.zapier.com", b"discord"),
+)
+# say enough with a long word near behind them: how near, and how long it is at least
+_SERVICES = (
     *(b"cloudflare", b"cf_api", b"cf_token", b"datadog", b"dd_ap", b"dd-api", b"twilio", b"paypal"),
     *(b"okta", b"ssws", b"heroku", b"vercel", b"netlify", b"mailgun", b"snyk", b"codecov"),
     *(b"wandb", b"weights_and_biases"),
+)
+_NEAR_HEADER, _HEADER_VALUE = 256, 12
+_BEARER_JOINS = (b" ", b"\t", b"\\t", b"%20", b":")
+_NEAR_SERVICE, _SERVICE_VALUE = 320, 24
+_VALUES = bytes(
+    b if chr(b).isascii() and (chr(b).isalnum() or chr(b) in "_-.~+/=:%\\") else _SPACE
+    for b in _BYTES
 )
 _PHRASES = (
     *(b"<private", b'"auth"', b'"auth\\', b"1//0", b"1\\/\\/0"),
@@ -83,6 +93,11 @@ _PAIRS = (
 _NAMES = (
     *((b"pass", 6), (b"pwd", 6), (b"token", 12), (b"secret", 12), (b"credential", 12)),
     *((b"_auth", 12), (b"key", 12)),
+)
+# a key counts only behind one of these, with or without a joint between them
+_KEYED = (
+    *(b"auth", b"app", b"api", b"access", b"private", b"signing", b"encryption", b"master"),
+    *(b"service", b"account", b"subscription", b"jwt", b"session", b"license", b"security", b"aws"),
 )
 # before a name, or "access" behind it: words may follow before the value
 _SPOKEN = (b"session", b"security", b"aws")
@@ -104,8 +119,51 @@ def suspicious(data: bytes) -> bool:
         or (b"\\u00" in data and any(escape in data for escape in _ESCAPED))
         or _with_user(data)
         or _bot_token(data)
+        or _bearer(low)
+        or _header(low)
+        or any(_followed(low, sign, _NEAR_SERVICE, _SERVICE_VALUE) for sign in _SERVICES)
         or any(_named(low, name, size) for name, size in _NAMES)
     )
+
+
+def _bearer(low: bytes) -> bool:
+    """Whether a long word follows the word bearer at once."""
+    place = low.find(b"bearer")
+    while place >= 0:
+        place += 6
+        rest = low[place : place + _NEAR_HEADER]
+        if rest.startswith(_BEARER_JOINS):
+            rest = rest.replace(b"\\t", b" ").replace(b"%20", b" ").lstrip(b" \t:")
+            word = rest.lstrip(b"\\\"'`").translate(_VALUES).partition(b" ")[0]
+            if len(word) >= _HEADER_VALUE:
+                return True
+        place = low.find(b"bearer", place)
+    return False
+
+
+def _header(low: bytes) -> bool:
+    """Whether the word authorization is joined to a value that is long enough."""
+    place = low.find(b"authorization")
+    while place >= 0:
+        place += 13
+        rest = low[place : place + _NEAR_HEADER].replace(b"\\t", b" ").lstrip(b"\\\"'` \t")
+        if rest.startswith((b":", b"=", b",")):
+            words = rest.translate(_VALUES).split()
+            if any([len(word) >= _HEADER_VALUE for word in words]):  # noqa: C419 - faster
+                return True
+        place = low.find(b"authorization", place)
+    return False
+
+
+def _followed(low: bytes, sign: bytes, near: int, size: int) -> bool:
+    """Whether a long word begins near behind a sign; escapes do not end it."""
+    place = low.find(sign)
+    while place >= 0:
+        place += len(sign)
+        if any([len(w) >= size for w in low[place : place + near].translate(_VALUES).split()]):  # noqa: C419 - faster
+            return True
+        place = low.find(sign, place)
+    return False
 
 
 def _worded(data: bytes) -> bool:
@@ -158,6 +216,9 @@ def _named(low: bytes, name: bytes, size: int) -> bool:
     place = low.find(name)
     while place >= 0:
         end = place + len(name)
+        if name == b"key" and not low[max(place - 16, 0) : place].rstrip(b"_- ").endswith(_KEYED):
+            place = low.find(name, end)
+            continue
         near = low[end : end + 64].lstrip(_NAME)
         # most names are followed by a space and a plain word, and done with here
         if near[:1] != b" " or near.lstrip(b" \t").startswith(_JOINS):

@@ -74,7 +74,7 @@ def _redactor(rules: str) -> "Redactor":
     from memoryd.domain.redact import Redactor
 
     if not rules:
-        return Redactor()
+        return Redactor(once=True)
     from memoryd import config
 
     try:
