@@ -98,6 +98,19 @@ def test_a_worker_without_work_is_ended_and_replaced(bench: Bench) -> None:
     assert bench.held() == {"d1", "d2"}
 
 
+def test_a_worker_outlives_the_signal_that_stops_a_daemon(bench: Bench) -> None:
+    """The last commit is made although everybody was told to end; then it ends with its input."""
+    bench.worker.put([document(1)], replacing=False)
+    bench.worker._answers(0)
+    os.kill(pid_of(bench.worker), signal.SIGTERM)
+    bench.worker.commit({"log": 1})
+    assert bench.held() == {"d1"}
+    process = bench.worker._child.process
+    bench.worker.close()
+    assert process is not None
+    assert process.returncode == 0
+
+
 @pytest.mark.parametrize("after", ["put", "commit"])
 def test_a_killed_worker_never_commits_a_part(bench: Bench, after: str) -> None:
     """A commit behind the death of a worker fails if that worker was given anything."""

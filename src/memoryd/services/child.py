@@ -5,6 +5,7 @@ however that ends. It can say nothing but plain values: what comes back is never
 """
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -103,6 +104,11 @@ def receive(stream: BinaryIO) -> Any:
 
 
 def standard_streams() -> tuple[BinaryIO, BinaryIO]:
-    """In a child: where messages come in and go out, with the processor left to others first."""
+    """In a child: where messages come in and go out, with the processor left to others first.
+
+    A service manager that stops the daemon may tell all its processes; the daemon still needs
+    this one for its last work, and ends it.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.nice(_NICENESS)
     return sys.stdin.buffer, sys.stdout.buffer
