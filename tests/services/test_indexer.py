@@ -386,10 +386,13 @@ def test_what_is_out_of_range_is_refused(room: Room, bad: dict[str, Any]) -> Non
         room.find("pool", **bad)
 
 
-def test_pages_fit_together(room: Room) -> None:
-    """Two pages are what one page of both would be."""
+@pytest.mark.parametrize("costly", [15_000, 0])
+def test_pages_fit_together(room: Room, monkeypatch: pytest.MonkeyPatch, costly: int) -> None:
+    """Two pages are what one page of both would be, also where terms are too common to weigh."""
+    monkeypatch.setattr("memoryd.index.reader._COSTLY", costly)
     room.write(*(event(n, f"pool number {n}", session_id=f"s{n}") for n in range(1, 31)))
     room.settle()
     both = room.find("pool", limit=20)
     assert room.find("pool", limit=10) + room.find("pool", limit=10, offset=10) == both
     assert len(set(both)) == 20
+    assert len(set(room.find("pool", limit=100))) == 30

@@ -71,6 +71,7 @@ class Pool(NamedTuple):
     rarity: tuple[float, ...]  # how much each column counts for coverage
     speakers: Mapping[str, float]  # terms that name a speaker, and how rare that is
     documents: int  # in the whole index
+    more: bool = False  # whether there may be further candidates, behind these
 
 
 class Ranked(NamedTuple):

@@ -25,8 +25,9 @@ from memoryd.index import schema
 from memoryd.index.files import doubting
 
 POOL: Final = 100  # candidates that are weighed against each other
-_COSTLY_POOL: Final = 24  # the same, where that takes long
+_COSTLY_POOL: Final = 16  # the same, where that takes long
 _PULLED: Final = 10  # of the first candidates, the turns beside them are looked at too
+_COSTLY_PULLED: Final = 2
 _TERMS: Final = 24  # the rarest terms of a question that are asked for
 _LIST: Final = 250  # documents in the list of one term
 _COSTLY: Final = 15_000  # postings above which terms are not asked for one by one
@@ -167,10 +168,12 @@ class _Asking:
 
     def pool(self, periods: Sequence[Period], size: int) -> Pool:
         costly = self._postings > _COSTLY
-        totals = self._whole(periods, min(size, _COSTLY_POOL) if costly and size == POOL else size)
+        size = _COSTLY_POOL if costly and size == POOL else size
+        totals = self._whole(periods, size)
+        more = len(totals) >= size
         columns = [] if costly else [self._list(query) for query in self._queries]
         heads = self._heads(totals)
-        self._pull_in(totals, heads, _PULLED // 3 if costly else _PULLED)
+        self._pull_in(totals, heads, _COSTLY_PULLED if costly else _PULLED)
         tokens = () if costly else tuple(term.token for term in self._terms)
         rarities = [
             term.weight * rarity(self._documents, df)
@@ -185,6 +188,7 @@ class _Asking:
             (1.0,) if costly else tuple(rarities),
             self._speakers,
             self._documents,
+            more,
         )
 
     def newest(self, size: int) -> list[Head]:

@@ -14,7 +14,6 @@ from memoryd.domain.question import How, Question, Term
 from memoryd.domain.when import Period
 from memoryd.index.reader import Filters, Reader
 
-_FEW: Final = 40  # candidates below which there are no more
 _DEEP: Final = 4  # candidates for each result that is wanted beyond the first
 _ABOUT_TERMS: Final = 96
 
@@ -43,7 +42,7 @@ class Asking:
             return [rank.Ranked(head, 0.0) for head in heads]
         pool = self._reader.pool(asked, filters, self._periods)
         ranked = rank.rank(pool, self._wishes)
-        if len(ranked) < self._wanted and len(pool.candidates) >= _FEW:
+        if len(ranked) < self._wanted and pool.more:
             deep = self._reader.pool(asked, filters, self._periods, _DEEP * self._wanted)
             known = {(found.head.kind, found.head.id) for found in ranked}
             further = rank.rank(deep, self._wishes)
