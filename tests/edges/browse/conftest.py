@@ -4,19 +4,21 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
+from textual.pilot import Pilot, WaitForScreenTimeout
+from textual.screen import Screen
+from textual.widget import Widget
 
 from memoryd import client
 from memoryd.edges.browse.app import Browser
 from memoryd.edges.demo import story
 from tests.faults.driver import House
 
-SECONDS = 30
+SECONDS = 60
 EVIL = "Look at the [bold red]markup[/] \x1b]0;owned\x07 and \u202ethe arrows"
 LONG = 260  # turns of the long session, more than is read at once
 
@@ -32,12 +34,27 @@ class Sitting:
         self.house = house
 
     async def press(self, *keys: str) -> None:
-        """Press keys."""
-        await self.pilot.press(*keys)
+        """Press keys, each when the one before has been taken.
 
-    async def type(self, words: str) -> None:
+        The pilot waits for every widget on the screen; one that goes meanwhile never answers.
+        """
+        for key in keys:
+            await self.app._press_keys([key])
+            with suppress(WaitForScreenTimeout):
+                await self.pilot._wait_for_screen(timeout=3)
+
+    async def types(self, words: str) -> None:
         """Type words."""
-        await self.pilot.press(*("space" if sign == " " else sign for sign in words))
+        await self.press(*("space" if sign == " " else sign for sign in words))
+
+    async def enters(self, room: type[Screen[Any]]) -> None:
+        """Wait until a room is on the screen, whole."""
+        await self.until(lambda: isinstance(self.app.screen, room), room.__name__)
+        await self.until(lambda: self.app.screen.is_running, room.__name__)
+
+    async def focuses(self, *kinds: type[Widget]) -> None:
+        """Wait until something has the focus."""
+        await self.until(lambda: isinstance(self.app.focused, kinds), str(kinds))
 
     async def until(self, done: Callable[[], object], what: str = "") -> None:
         """Wait for something to come true."""
@@ -45,7 +62,8 @@ class Sitting:
         while not done():
             if time.monotonic() > deadline:
                 pytest.fail(f"never came true: {what}\n{self.text}")
-            await self.pilot.pause(0.02)
+            await asyncio.sleep(0.02)
+            self.app.screen._on_timer_update()
 
     async def sees(self, *words: str) -> None:
         """Wait until words are on the screen."""

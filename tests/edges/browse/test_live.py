@@ -36,7 +36,7 @@ def test_it_follows_what_is_written(home: House) -> None:
         say(you, "Then tell the harbour master that the ferries can run again.", "other")
         await you.until(lambda: tree.last_line == 5, "a second segment")
         await you.press("end", "enter", "o")
-        await you.until(lambda: isinstance(you.app.screen, TalkRoom), "the conversation")
+        await you.enters(TalkRoom)
         await you.until(lambda: len(you.app.screen.query(Turn)) == 1, "one turn")
         say(you, "And thank the crew.", "other")
         await you.sees("And thank the crew.")

@@ -65,12 +65,12 @@ def test_a_note_is_written_edited_and_forgotten(harbour: House, pen: str) -> Non
     async def walk(you: Sitting) -> None:
         room = await open_notes(you)
         await you.press("w")
-        await you.until(lambda: isinstance(you.app.screen, Naming), "the name")
+        await you.enters(Naming)
         await you.press("escape")
         await you.press("w")
-        await you.until(lambda: isinstance(you.app.screen, Naming), "the name")
-        await you.until(lambda: isinstance(you.app.focused, Input), "the line")
-        await you.type("tide tables")
+        await you.enters(Naming)
+        await you.focuses(Input)
+        await you.types("tide tables")
         await you.press("enter")
         await you.sees("tide tables", "revision 1")
         await you.sees("[b]a line[/b]")
@@ -78,7 +78,7 @@ def test_a_note_is_written_edited_and_forgotten(harbour: House, pen: str) -> Non
         await you.sees("revision 2")
         for key in ("n", "y"):
             await you.press("d")
-            await you.until(lambda: isinstance(you.app.screen, Question), "the question")
+            await you.enters(Question)
             await you.sees("Forget the note tide tables?")
             with you.client() as connected:
                 assert connected.note("Get", name="tide tables")["note"]["revision"] == 2

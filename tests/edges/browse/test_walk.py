@@ -1,5 +1,8 @@
 """Every key of the browser, against a real daemon with the story of the demo in it."""
 
+import asyncio
+import time
+
 import pytest
 from textual.widgets import Input, OptionList
 
@@ -11,7 +14,7 @@ from memoryd.edges.browse.search import SearchRoom
 from memoryd.edges.browse.status import StatusRoom
 from memoryd.edges.browse.talk import TalkRoom, Turn
 from memoryd.edges.browse.tree import TocTree
-from tests.edges.browse.conftest import LONG, Sitting, sit
+from tests.edges.browse.conftest import LONG, SECONDS, Sitting, sit
 from tests.faults.driver import House
 
 pytestmark = pytest.mark.usefixtures("harbour")
@@ -53,15 +56,15 @@ def test_levels_are_read_when_they_are_opened(harbour: House) -> None:
         await at_newest_day(you)
         first = tree_of(you).root.children[0]
         assert not first.children
-        while level(you) != "year":
+        for _ in range(6):
             await you.press("left")
-        await you.press("left")
+        await you.until(lambda: level(you) == "year", "a year")
         tree_of(you).move_cursor(first)
         await you.press("right")
         await you.until(lambda: first.children, "the months of the first year")
-        assert first.is_expanded
+        await you.until(lambda: first.is_expanded, "it is open")
         await you.press("enter")
-        assert not first.is_expanded
+        await you.until(lambda: not first.is_expanded, "it is closed")
         await you.press("enter", "j", "k", "down")
         await you.until(lambda: level(you) == "month", "the cursor on a month")
 
@@ -76,20 +79,20 @@ def test_from_a_segment_to_the_evidence_and_back(harbour: House) -> None:
         await you.press("down")
         await you.until(lambda: level(you) == "segment", "a segment")
         await you.press("enter")
-        await you.until(lambda: isinstance(you.app.focused, Bullet), "a bullet in focus")
+        await you.focuses(Bullet)
         await you.press("down", "up", "enter")
-        await you.until(lambda: isinstance(you.app.screen, TalkRoom), "the conversation")
+        await you.enters(TalkRoom)
         await you.sees("Last point of the review", "session tidy-outbox")
         (mark,) = you.app.screen.query(".evidence")
-        assert mark.region.height
+        await you.until(lambda: mark.region.height, "the mark")
         await you.press("pagedown", "j", "k", "g", "x", "x", "escape")
-        assert isinstance(you.app.screen, TreeRoom)
+        await you.enters(TreeRoom)
         await you.press("left")
-        assert isinstance(you.app.focused, TocTree)
+        await you.focuses(TocTree)
         await you.press("right", "o")
-        await you.until(lambda: isinstance(you.app.screen, TalkRoom), "the whole conversation")
+        await you.enters(TalkRoom)
         await you.press("backspace")
-        assert isinstance(you.app.screen, TreeRoom)
+        await you.enters(TreeRoom)
 
     sit(harbour, walk)
 
@@ -123,15 +126,11 @@ def test_a_conversation_is_read_on_at_both_ends(harbour: House) -> None:
         assert len(room.query(Turn)) < LONG
 
         async def go(key: str, turn: str) -> None:
-            async def reached() -> bool:
+            deadline = time.monotonic() + SECONDS
+            while f"Turn number {turn} " not in you.text:
+                assert time.monotonic() < deadline, you.text
                 await you.press(key)
-                await you.pilot.pause(0.05)
-                return f"Turn number {turn} " in you.text
-
-            for _ in range(200):
-                if await reached():
-                    return
-            pytest.fail(f"turn {turn} was not reached:\n{you.text}")
+                await asyncio.sleep(0.05)
 
         await go("home", "0")
         await go("end", str(LONG - 1))
@@ -150,17 +149,17 @@ def test_search_as_you_type_and_go_there(harbour: House) -> None:
     async def walk(you: Sitting) -> None:
         await at_newest_day(you)
         await you.press("slash")
-        await you.until(lambda: isinstance(you.app.screen, SearchRoom), "search")
-        await you.type("dropped for good")
+        await you.enters(SearchRoom)
+        await you.types("dropped for good")
         await you.sees("found", "dropped for good")
         await you.press("down", "up", "pagedown", "pageup", "enter")
-        await you.until(lambda: isinstance(you.app.screen, TalkRoom), "the conversation")
+        await you.enters(TalkRoom)
         await you.sees("session outbox-design")
         await you.press("escape")
-        await you.until(lambda: isinstance(you.app.screen, SearchRoom), "search again")
+        await you.enters(SearchRoom)
         assert you.app.screen.query_one(Input).value == "dropped for good"
         await you.press("escape")
-        assert isinstance(you.app.screen, TreeRoom)
+        await you.enters(TreeRoom)
 
     sit(harbour, walk)
 
@@ -171,22 +170,22 @@ def test_search_is_filtered_by_kind_agent_and_time(harbour: House) -> None:
     async def walk(you: Sitting) -> None:
         await at_newest_day(you)
         await you.press("slash")
-        await you.type("outbox")
+        await you.types("outbox")
         await you.sees("found")
         await you.press("f2", "f2")
         await you.sees("kind: nodes", "day  ")
         await you.press("enter")
-        await you.until(lambda: isinstance(you.app.screen, TreeRoom), "the tree")
+        await you.enters(TreeRoom)
         await you.sees("Build the outbox as decided in 004")
         await you.until(lambda: you.app.screen.query(Bullet), "its bullets")
         await you.press("slash")
-        await you.type("outbox")
+        await you.types("outbox")
         await you.press("f2", "f2", "f2")
         await you.sees("kind: grips")
         await you.press("f2")
         await you.sees("kind: notes", "note ")
         await you.press("enter")
-        await you.until(lambda: isinstance(you.app.screen, NotesRoom), "the note")
+        await you.enters(NotesRoom)
         await you.sees("Never send without the key")
         await you.press("escape", "f3")
         await you.sees("agent: c")
@@ -202,12 +201,12 @@ def test_grips_are_found_and_opened(harbour: House) -> None:
     async def walk(you: Sitting) -> None:
         await at_newest_day(you)
         await you.press("slash")
-        await you.type("idempotency")
+        await you.types("idempotency")
         await you.press("f2", "f2", "f2")
         await you.sees("kind: grips")
         await you.until(lambda: "grip  " in you.text, "a grip")
         await you.press("enter")
-        await you.until(lambda: isinstance(you.app.screen, TalkRoom), "the conversation")
+        await you.enters(TalkRoom)
         await you.until(lambda: you.app.screen.query(".evidence"), "the evidence")
 
     sit(harbour, walk)
@@ -227,7 +226,7 @@ def test_the_timeline_is_shortened_lengthened_and_left_by_enter(harbour: House) 
         await you.press(*["right"] * 9)
         await you.sees("everything")
         await you.press("j", "k", "enter")
-        await you.until(lambda: isinstance(you.app.screen, TreeRoom), "the tree")
+        await you.enters(TreeRoom)
 
     sit(harbour, walk)
 
@@ -244,7 +243,7 @@ def test_the_status_has_pictures_jobs_and_years(harbour: House) -> None:
         await you.sees("2025")
         await you.press("right", "right", "right")
         await you.sees("the last year")
-        assert isinstance(you.app.screen, StatusRoom)
+        await you.enters(StatusRoom)
 
     sit(harbour, walk, size=(120, 50))
 
@@ -255,21 +254,21 @@ def test_help_looks_home_and_quit(harbour: House) -> None:
     async def walk(you: Sitting) -> None:
         await at_newest_day(you)
         await you.press("question_mark")
-        assert isinstance(you.app.screen, Help)
+        await you.enters(Help)
         await you.sees("timeline, notes, status")
         await you.press("escape", "l")
-        assert you.app.theme == "memory-light"
+        await you.until(lambda: you.app.theme == "memory-light", "memory-light")
         await you.press("l")
-        assert you.app.theme == "memory-dark"
+        await you.until(lambda: you.app.theme == "memory-dark", "memory-dark")
         await you.press("n", "t", "s")
-        assert isinstance(you.app.screen, StatusRoom)
-        assert len(you.app.screen_stack) == 2
+        await you.enters(StatusRoom)
+        await you.until(lambda: len(you.app.screen_stack) == 2, "no room upon another")
         await you.press("s", "b")
-        assert isinstance(you.app.screen, TreeRoom)
+        await you.enters(TreeRoom)
         await you.press("tab")
-        assert isinstance(you.app.focused, NodePane | Bullet)
+        await you.focuses(NodePane, Bullet)
         await you.press("escape")
-        assert isinstance(you.app.focused, TocTree)
+        await you.focuses(TocTree)
         await you.press("q")
         await you.until(lambda: you.app._exit, "the end")
 
@@ -282,16 +281,16 @@ def test_the_mouse_does_what_keys_do(harbour: House) -> None:
     async def walk(you: Sitting) -> None:
         await at_newest_day(you)
         await you.pilot.click(Bullet)
-        await you.until(lambda: isinstance(you.app.screen, TalkRoom), "the conversation")
+        await you.enters(TalkRoom)
         await you.until(lambda: you.app.screen.query(Turn), "turns")
         await you.pilot.click(Turn)
         await you.press("escape", "slash")
         await you.pilot.click("#kind")
         await you.sees("kind: events")
-        await you.type("outbox")
+        await you.types("outbox")
         await you.until(lambda: you.app.screen.query_one(OptionList).option_count, "results")
         await you.pilot.click(OptionList, offset=(5, 1))
-        await you.until(lambda: isinstance(you.app.screen, TalkRoom), "the conversation")
+        await you.enters(TalkRoom)
         await you.press("b")
         first = tree_of(you)
         await you.pilot.click(first, offset=(4, 0))
@@ -306,12 +305,12 @@ def test_words_from_the_log_are_never_obeyed(harbour: House) -> None:
     async def walk(you: Sitting) -> None:
         await at_newest_day(you)
         await you.press("slash")
-        await you.type("markup")
+        await you.types("markup")
         await you.sees("[bold red]", "[/]")
         for sign in ("\x1b", "\x07", "\u202e"):
             assert sign not in you.text
         await you.press("enter")
-        await you.until(lambda: isinstance(you.app.screen, TalkRoom), "the conversation")
+        await you.enters(TalkRoom)
         await you.sees("[bold red]", "␛]0;owned␇", "<U+202E>")
         await you.press("b")
         you.app.reveal("toc:day:2025-01-01")
@@ -329,7 +328,7 @@ def test_it_fits_terminals_of_all_sizes(harbour: House, size: tuple[int, int]) -
         await at_newest_day(you)
         for key in ("slash", "t", "n", "s", "question_mark"):
             await you.press("escape" if key != "slash" else "b", key)
-            await you.pilot.pause(0.05)
+            await asyncio.sleep(0.1)
             assert all(len(row) <= size[0] for row in you.text.splitlines())
             await you.press("escape")
 

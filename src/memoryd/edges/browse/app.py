@@ -23,7 +23,7 @@ from memoryd.edges.browse.status import StatusRoom
 from memoryd.edges.browse.timeline import TimelineRoom
 from memoryd.edges.browse.words import shown
 from memoryd.edges.stats.figures import counted
-from memoryd.wire import ClientError, NotRunning
+from memoryd.wire import ClientError, NotRunning, Unavailable
 
 if TYPE_CHECKING:
     from memoryd.client import Client
@@ -32,6 +32,7 @@ _T = TypeVar("_T")
 
 PULSE_SECONDS: Final = 60
 _POLL_SECONDS: Final = 0.25
+_RETRY_SECONDS: Final = 3.0
 _ROOMS: Final[dict[str, type[Room]]] = {
     "search": SearchRoom,
     "timeline": TimelineRoom,
@@ -113,6 +114,8 @@ class Browser(App[None]):
         except (ClientError, ConfigError) as error:
             if not self.lost:
                 self.notify(shown(brief(error)), severity="error", markup=False)
+                if isinstance(error, Unavailable) and isinstance(self.screen, Room):
+                    self.screen.load_soon(_RETRY_SECONDS)  # it is only slow, or at a limit
         return None
 
     def _poll(self) -> None:
