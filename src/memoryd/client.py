@@ -17,6 +17,7 @@ from memoryd.toc_client import TocCalls
 from memoryd.wire import (
     ALL,
     EVERYTHING,
+    ID_KINDS,
     ROLES,
     TYPES,
     BadAddress,
@@ -322,6 +323,25 @@ class Client(TocCalls, NoteCalls, CareCalls):
         """The agents in the log, most recently active first."""
         answer = self._call("ListAgents", self._pb.ListAgentsRequest())
         return [plain(agent) for agent in answer.agents]
+
+    def resolve(
+        self, prefix: str, kinds: tuple[str, ...] = (), *, limit: int = 0, project: str = ""
+    ) -> tuple[list[dict[str, Any]], bool]:
+        """The ids of some kinds that begin with a text, and whether there are more."""
+        numbers = [ID_KINDS.index(kind) + 1 for kind in kinds]
+        request = self._pb.ResolveIdRequest(
+            prefix=prefix, kinds=numbers, limit=limit, project=project
+        )
+        answer = self._call("ResolveId", request)
+        return [plain(found) for found in answer.ids], answer.has_more
+
+    def search_sessions(
+        self, query: str, which: Search = EVERYTHING, *, hits: int = 0
+    ) -> dict[str, Any]:
+        """The sessions that matter for a question, each with its best turns."""
+        asked = self._pb.TeleportSearchRequest(query=query, **which.on_the_wire())
+        request = self._pb.SearchSessionsRequest(search=asked, hits_per_session=hits)
+        return plain(self._call("SearchSessions", request))
 
     def search(self, query: str, which: Search = EVERYTHING) -> dict[str, Any]:
         """The best results for a question, with ``total_docs`` and ``index_state``."""

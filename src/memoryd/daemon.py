@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from memoryd.services.note_query import NoteQuery
     from memoryd.services.note_stores import Stores
     from memoryd.services.query import Query
+    from memoryd.services.resolve import Resolver
     from memoryd.services.search import Search
     from memoryd.services.status import ErrorBook
     from memoryd.services.toc import Contents
@@ -229,6 +230,7 @@ class Daemon:
             search=search,
             indexer=indexer,
             context=_context(store, note_query, contents, search, deriving.calendar, errors),
+            resolver=_resolver(store, note_query),
             figures=lambda: figures(store, committer, clock_ms()),
             errors=errors,
             clock_ms=clock_ms,
@@ -386,6 +388,12 @@ def _note_stores(
     stack.callback(shared.close)
     own = "" if settings.unified else settings.project
     return Stores(ProjectNotes(store, committer), shared, own)
+
+
+def _resolver(store: "Store", notes: "NoteQuery") -> "Resolver":
+    from memoryd.services.resolve import Resolver
+
+    return Resolver(store.log, store.nodes, notes)
 
 
 def _context(

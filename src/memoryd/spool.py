@@ -10,6 +10,7 @@ import os
 PAYLOAD_LIMIT = 16 * 1024 * 1024
 FILE_LIMIT = PAYLOAD_LIMIT + 64 * 1024
 REASON = ".reason"
+PROBE = "memoryd-doctor-probe-"  # how the session of a payload begins that only asks the way
 
 _MAGIC = b"memoryd-spool=1"
 _END = b"\0\0"

@@ -56,6 +56,11 @@ class TocCalls:
         )
         return plain(self._call("ExpandGrip", request))
 
+    def search_node(self, node_id: str, query: str, *, limit: int = 0) -> dict[str, Any]:
+        """Where in a node the words of a question occur, best first. Raises Missing."""
+        request = self._pb.SearchNodeRequest(node_id=node_id, query=query, limit=limit)
+        return plain(self._call("SearchNode", request))
+
     def search_children(
         self, parent_id: str, query: str, *, level: str = "", limit: int = 0
     ) -> list[dict[str, Any]]:

@@ -40,6 +40,7 @@ TYPES: Final = (
 ROLES: Final = ("user", "assistant", "system", "tool")
 KEYWORDS_SHOWN: Final = 24  # of a node to whoever reads it, the weightiest; all serve to find it
 LEVELS: Final = ("year", "month", "week", "day", "segment")
+ID_KINDS: Final = ("event", "session", "node", "grip", "note")
 KINDS: Final = ("toc_node", "grip", "event", "note")  # what a search finds
 
 # the daemon takes 16 MiB of text and 64 KiB of metadata; a longer event would break its batch

@@ -114,6 +114,15 @@ def test_payloads_become_events_in_order(bench: Bench) -> None:
     assert bench.waiting() == []
 
 
+def test_a_probe_is_told_of_and_not_written(bench: Bench) -> None:
+    """What `memory doctor` sends leaves the inbox, is known to have come, and is in no log."""
+    bench.leave(1, prompt("are you there?", f"{spool.PROBE}1"))
+    bench.leave(2)
+    bench.drain.once()
+    assert bench.texts() == ["words 2"]
+    assert (bench.waiting(), bench.errors.probes()) == ([], [f"{spool.PROBE}1"])
+
+
 def test_a_compaction_is_told_of_after_its_write(bench: Bench) -> None:
     """While it cannot be archived its file stays; the next try tells of the event it knows."""
     payload = {"hook_event_name": "PostCompact", "session_id": "s", "compact_summary": "we did"}

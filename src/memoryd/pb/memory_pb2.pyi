@@ -109,6 +109,32 @@ EVENT_ORDER_OLDEST_FIRST: EventOrder.ValueType  # 1
 EVENT_ORDER_NEWEST_FIRST: EventOrder.ValueType  # 2
 Global___EventOrder: _TypeAlias = EventOrder  # noqa: Y015
 
+class _IdKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _IdKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_IdKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ID_KIND_UNSPECIFIED: _IdKind.ValueType  # 0
+    ID_KIND_EVENT: _IdKind.ValueType  # 1
+    ID_KIND_SESSION: _IdKind.ValueType  # 2
+    ID_KIND_NODE: _IdKind.ValueType  # 3
+    ID_KIND_GRIP: _IdKind.ValueType  # 4
+    ID_KIND_NOTE: _IdKind.ValueType  # 5
+    """A note's name; it has no other id."""
+
+class IdKind(_IdKind, metaclass=_IdKindEnumTypeWrapper):
+    """What an id stands for."""
+
+ID_KIND_UNSPECIFIED: IdKind.ValueType  # 0
+ID_KIND_EVENT: IdKind.ValueType  # 1
+ID_KIND_SESSION: IdKind.ValueType  # 2
+ID_KIND_NODE: IdKind.ValueType  # 3
+ID_KIND_GRIP: IdKind.ValueType  # 4
+ID_KIND_NOTE: IdKind.ValueType  # 5
+"""A note's name; it has no other id."""
+Global___IdKind: _TypeAlias = IdKind  # noqa: Y015
+
 class _TocLevel:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -797,6 +823,7 @@ class GetStatusResponse(_message.Message):
     TOC_WAITING_FIELD_NUMBER: _builtins.int
     INDEX_STATE_FIELD_NUMBER: _builtins.int
     INDEXED_SEQUENCE_FIELD_NUMBER: _builtins.int
+    PROBES_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project's id, and the directory it stands for (empty in a store that
     several projects share).
@@ -859,6 +886,12 @@ class GetStatusResponse(_message.Message):
         written, by the redactor's rule. Counted from the first event on.
         """
 
+    @_builtins.property
+    def probes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The sessions of the latest probes that came out of the spool, newest last:
+        payloads that `memory doctor` sends through a hook. They are not written.
+        """
+
     def __init__(
         self,
         *,
@@ -892,10 +925,11 @@ class GetStatusResponse(_message.Message):
         toc_waiting: _builtins.int = ...,
         index_state: Global___IndexState.ValueType = ...,
         indexed_sequence: _builtins.int = ...,
+        probes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "commits", b"commits", "data_dir", b"data_dir", "disk_bytes", b"disk_bytes", "endpoints", b"endpoints", "first_event_ms", b"first_event_ms", "format_version", b"format_version", "index_state", b"index_state", "indexed_sequence", b"indexed_sequence", "last_errors", b"last_errors", "last_event_ms", b"last_event_ms", "memory_bytes", b"memory_bytes", "open_streams", b"open_streams", "pid", b"pid", "project", b"project", "project_root", b"project_root", "pump_lag_events", b"pump_lag_events", "pump_lag_ms", b"pump_lag_ms", "redactions", b"redactions", "sequence", b"sequence", "sessions", b"sessions", "spool_bad", b"spool_bad", "spool_files", b"spool_files", "started_ms", b"started_ms", "store_id", b"store_id", "toc_waiting", b"toc_waiting", "uptime_ms", b"uptime_ms", "version", b"version", "writable", b"writable", "write_error", b"write_error"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "commits", b"commits", "data_dir", b"data_dir", "disk_bytes", b"disk_bytes", "endpoints", b"endpoints", "first_event_ms", b"first_event_ms", "format_version", b"format_version", "index_state", b"index_state", "indexed_sequence", b"indexed_sequence", "last_errors", b"last_errors", "last_event_ms", b"last_event_ms", "memory_bytes", b"memory_bytes", "open_streams", b"open_streams", "pid", b"pid", "probes", b"probes", "project", b"project", "project_root", b"project_root", "pump_lag_events", b"pump_lag_events", "pump_lag_ms", b"pump_lag_ms", "redactions", b"redactions", "sequence", b"sequence", "sessions", b"sessions", "spool_bad", b"spool_bad", "spool_files", b"spool_files", "started_ms", b"started_ms", "store_id", b"store_id", "toc_waiting", b"toc_waiting", "uptime_ms", b"uptime_ms", "version", b"version", "writable", b"writable", "write_error", b"write_error"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1099,6 +1133,88 @@ class Agent(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Agent: _TypeAlias = Agent  # noqa: Y015
+
+@_typing.final
+class ResolveIdRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PREFIX_FIELD_NUMBER: _builtins.int
+    KINDS_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    PROJECT_FIELD_NUMBER: _builtins.int
+    prefix: _builtins.str
+    """How the id begins; refused if empty."""
+    limit: _builtins.int
+    """Ids per answer: 10 if 0, at most 1,000."""
+    project: _builtins.str
+    """Only notes of this project, in a store that several share."""
+    @_builtins.property
+    def kinds(self) -> _containers.RepeatedScalarFieldContainer[Global___IdKind.ValueType]:
+        """Only ids of these; all if empty."""
+
+    def __init__(
+        self,
+        *,
+        prefix: _builtins.str = ...,
+        kinds: _abc.Iterable[Global___IdKind.ValueType] | None = ...,
+        limit: _builtins.int = ...,
+        project: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kinds", b"kinds", "limit", b"limit", "prefix", b"prefix", "project", b"project"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResolveIdRequest: _TypeAlias = ResolveIdRequest  # noqa: Y015
+
+@_typing.final
+class ResolveIdResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IDS_FIELD_NUMBER: _builtins.int
+    HAS_MORE_FIELD_NUMBER: _builtins.int
+    has_more: _builtins.bool
+    """There are more than these."""
+    @_builtins.property
+    def ids(self) -> _containers.RepeatedCompositeFieldContainer[Global___ResolvedId]:
+        """By kind, and in the order of their characters."""
+
+    def __init__(
+        self,
+        *,
+        ids: _abc.Iterable[Global___ResolvedId] | None = ...,
+        has_more: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["has_more", b"has_more", "ids", b"ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResolveIdResponse: _TypeAlias = ResolveIdResponse  # noqa: Y015
+
+@_typing.final
+class ResolvedId(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    kind: Global___IdKind.ValueType
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        kind: Global___IdKind.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "kind", b"kind"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResolvedId: _TypeAlias = ResolvedId  # noqa: Y015
 
 @_typing.final
 class TocNode(_message.Message):

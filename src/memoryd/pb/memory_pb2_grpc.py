@@ -74,6 +74,11 @@ class MemoryServiceStub:
                 request_serializer=memoryd_dot_pb_dot_memory__pb2.ListAgentsRequest.SerializeToString,
                 response_deserializer=memoryd_dot_pb_dot_memory__pb2.ListAgentsResponse.FromString,
                 _registered_method=True)
+        self.ResolveId = channel.unary_unary(
+                '/memory.MemoryService/ResolveId',
+                request_serializer=memoryd_dot_pb_dot_memory__pb2.ResolveIdRequest.SerializeToString,
+                response_deserializer=memoryd_dot_pb_dot_memory__pb2.ResolveIdResponse.FromString,
+                _registered_method=True)
         self.GetTocRoot = channel.unary_unary(
                 '/memory.MemoryService/GetTocRoot',
                 request_serializer=memoryd_dot_pb_dot_memory__pb2.GetTocRootRequest.SerializeToString,
@@ -232,6 +237,14 @@ class MemoryServiceServicer:
 
     def ListAgents(self, request, context):
         """The agents in the log, most recently active first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResolveId(self, request, context):
+        """Which ids begin with some characters, so that people can shorten them. An
+        id that is exactly those characters is the only answer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -435,6 +448,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.ListAgents,
                     request_deserializer=memoryd_dot_pb_dot_memory__pb2.ListAgentsRequest.FromString,
                     response_serializer=memoryd_dot_pb_dot_memory__pb2.ListAgentsResponse.SerializeToString,
+            ),
+            'ResolveId': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResolveId,
+                    request_deserializer=memoryd_dot_pb_dot_memory__pb2.ResolveIdRequest.FromString,
+                    response_serializer=memoryd_dot_pb_dot_memory__pb2.ResolveIdResponse.SerializeToString,
             ),
             'GetTocRoot': grpc.unary_unary_rpc_method_handler(
                     servicer.GetTocRoot,
@@ -748,6 +766,33 @@ class MemoryService:
             '/memory.MemoryService/ListAgents',
             memoryd_dot_pb_dot_memory__pb2.ListAgentsRequest.SerializeToString,
             memoryd_dot_pb_dot_memory__pb2.ListAgentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResolveId(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory.MemoryService/ResolveId',
+            memoryd_dot_pb_dot_memory__pb2.ResolveIdRequest.SerializeToString,
+            memoryd_dot_pb_dot_memory__pb2.ResolveIdResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -71,6 +71,10 @@ class MemoryServiceStub:
     """The sessions in the log, most recently active first."""
     ListAgents: _grpc.UnaryUnaryMultiCallable[_memory_pb2.ListAgentsRequest, _memory_pb2.ListAgentsResponse]
     """The agents in the log, most recently active first."""
+    ResolveId: _grpc.UnaryUnaryMultiCallable[_memory_pb2.ResolveIdRequest, _memory_pb2.ResolveIdResponse]
+    """Which ids begin with some characters, so that people can shorten them. An
+    id that is exactly those characters is the only answer.
+    """
     GetTocRoot: _grpc.UnaryUnaryMultiCallable[_memory_pb2.GetTocRootRequest, _memory_pb2.GetTocRootResponse]
     """The years of the table of contents, oldest first: where a walk begins."""
     GetNode: _grpc.UnaryUnaryMultiCallable[_memory_pb2.GetNodeRequest, _memory_pb2.GetNodeResponse]
@@ -173,6 +177,10 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """The sessions in the log, most recently active first."""
     ListAgents: _aio.UnaryUnaryMultiCallable[_memory_pb2.ListAgentsRequest, _memory_pb2.ListAgentsResponse]  # type: ignore[assignment]
     """The agents in the log, most recently active first."""
+    ResolveId: _aio.UnaryUnaryMultiCallable[_memory_pb2.ResolveIdRequest, _memory_pb2.ResolveIdResponse]  # type: ignore[assignment]
+    """Which ids begin with some characters, so that people can shorten them. An
+    id that is exactly those characters is the only answer.
+    """
     GetTocRoot: _aio.UnaryUnaryMultiCallable[_memory_pb2.GetTocRootRequest, _memory_pb2.GetTocRootResponse]  # type: ignore[assignment]
     """The years of the table of contents, oldest first: where a walk begins."""
     GetNode: _aio.UnaryUnaryMultiCallable[_memory_pb2.GetNodeRequest, _memory_pb2.GetNodeResponse]  # type: ignore[assignment]
@@ -320,6 +328,16 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_memory_pb2.ListAgentsResponse, _abc.Awaitable[_memory_pb2.ListAgentsResponse]]:
         """The agents in the log, most recently active first."""
+
+    @_abc_1.abstractmethod
+    def ResolveId(
+        self,
+        request: _memory_pb2.ResolveIdRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.ResolveIdResponse, _abc.Awaitable[_memory_pb2.ResolveIdResponse]]:
+        """Which ids begin with some characters, so that people can shorten them. An
+        id that is exactly those characters is the only answer.
+        """
 
     @_abc_1.abstractmethod
     def GetTocRoot(

@@ -19,6 +19,7 @@ from memoryd.services.ingest import Ingest
 from memoryd.services.jobs import Jobs
 from memoryd.services.pump import Pump
 from memoryd.services.query import Query
+from memoryd.services.resolve import Resolver
 from memoryd.services.search import Search
 from memoryd.services.status import ErrorBook, Figures
 from memoryd.services.toc import Contents
@@ -51,6 +52,7 @@ class Services(NamedTuple):
     search: Search
     indexer: Indexer
     context: ContextBlocks
+    resolver: Resolver
     figures: Callable[[], Figures]
     errors: ErrorBook
     clock_ms: Callable[[], int]
@@ -142,6 +144,7 @@ class MemoryServicer(
             writable=not figures.write_error,
             last_errors=[pb.ErrorReport(**e._asdict()) for e in self._services.errors.latest()],
             open_streams=self._services.open_streams(),
+            probes=self._services.errors.probes(),
             index_state=int(self._services.indexer.state()),  # type: ignore[arg-type]
             indexed_sequence=self._services.indexer.sequence(),
         )
@@ -163,6 +166,16 @@ class MemoryServicer(
         """Every agent."""
         agents = self._services.query.agents()
         return pb.ListAgentsResponse(agents=[convert.from_agent(*item) for item in agents])
+
+    def ResolveId(
+        self, request: pb.ResolveIdRequest, context: grpc.ServicerContext
+    ) -> pb.ResolveIdResponse:
+        """The ids that begin so."""
+        found, more = self._services.resolver.resolve(
+            request.prefix, frozenset(request.kinds), request.limit, request.project
+        )
+        ids = [pb.ResolvedId(id=i, kind=int(kind)) for kind, i in found]  # type: ignore[arg-type]
+        return pb.ResolveIdResponse(ids=ids, has_more=more)
 
     def TeleportSearch(
         self, request: pb.TeleportSearchRequest, context: grpc.ServicerContext

@@ -3,7 +3,8 @@
 A file is deleted only after the write that holds its events is on disk. A crash in between is
 harmless: the events' ids follow from the file's name, so the log knows them. A file that nobody
 can read is set aside with the reason; one that cannot be written now stays, and is tried again.
-What a transcript has told already (`twins`) is not written a second time.
+What a transcript has told already (`twins`) is not written a second time, and the probes of
+`memory doctor`, which only ask whether the way is open, are told of and never written.
 """
 
 import errno
@@ -145,7 +146,11 @@ class Drain:
     def _write(self, batch: list[_File]) -> None:
         """Write the events of a batch, and only then remove its files."""
         refused: dict[str, str] = {}
-        fresh = [event for file in batch for event in file.events if not self._told(event)]
+        told = [event for file in batch for event in file.events]
+        for event in told:
+            if event.session_id.startswith(spool.PROBE):
+                self._errors.probed(event.session_id)
+        fresh = [event for event in told if not self._known(event)]
         for events in _parts(fresh):
             for result in self._ingest.many(events, len(events), idempotent=False):
                 # another source has told of the same call already
@@ -158,8 +163,13 @@ class Drain:
             else:
                 self._remove(file.name)
 
-    def _told(self, event: Event) -> bool:
-        """Whether an import has told what this event tells; what comes from a transcript has an id."""
+    def _known(self, event: Event) -> bool:
+        """Whether an import has told what this event tells, or it is a probe.
+
+        What comes from a transcript has an id by which it is known.
+        """
+        if event.session_id.startswith(spool.PROBE):
+            return True
         return not twins.imported(event) and bool(
             twins.find_twin(event, self._nearby(event, twins.WINDOW_MS))
         )

@@ -15,6 +15,7 @@ from memoryd.storage.committer import Committer
 from memoryd.storage.store import Store
 
 _ERRORS_KEPT: Final = 20
+_PROBES_KEPT: Final = 100
 
 
 class ErrorReport(NamedTuple):
@@ -27,12 +28,23 @@ class ErrorReport(NamedTuple):
 
 
 class ErrorBook:
-    """The latest errors, newest first. Holds no text of events."""
+    """The latest errors, newest first, and the latest probes. Holds no text of events."""
 
     def __init__(self, clock_ms: Callable[[], int]) -> None:
         self._clock_ms = clock_ms
         self._kept: deque[ErrorReport] = deque(maxlen=_ERRORS_KEPT)
+        self._probes: deque[str] = deque(maxlen=_PROBES_KEPT)
         self._lock = threading.Lock()
+
+    def probed(self, session_id: str) -> None:
+        """Note that a probe has come through the spool."""
+        with self._lock:
+            self._probes.append(session_id)
+
+    def probes(self) -> list[str]:
+        """The sessions of the latest probes, newest last."""
+        with self._lock:
+            return list(self._probes)
 
     def add(self, operation: str, message: str) -> str:
         """Note an error; return the id under which it can be found."""

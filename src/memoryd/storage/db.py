@@ -186,6 +186,14 @@ class Database:
                 self._scans -= 1
                 self._idle.notify_all()
 
+    def names(self, family: str, prefix: str) -> Iterator[str]:
+        """The keys that begin with some text, in a family whose keys are text."""
+        start = prefix.encode()
+        for key, _ in self.scan(family, start):
+            if not key.startswith(start):
+                return
+            yield key.decode()
+
     def batch(self) -> WriteBatch:
         """An empty batch; `write` consumes it."""
         return WriteBatch(raw_mode=True)

@@ -182,6 +182,10 @@ class Log:
         for key, value in self._db.scan("sessions"):
             yield key.decode(), codec.read_session(value)
 
+    def ids_from(self, family: str, prefix: str) -> Iterator[str]:
+        """The ids in "event_ids" or "sessions" that begin with a prefix, in order."""
+        return self._db.names(family, prefix)
+
     def agents(self) -> dict[str, AgentStats]:
         """Every agent."""
         return dict(self._agents)

@@ -112,6 +112,10 @@ class Nodes:
         for key, _ in self._db.scan("toc_latest", first_id.encode(), last_id.encode() + b"\0"):
             yield key.decode()
 
+    def ids_from(self, family: str, prefix: str) -> Iterator[str]:
+        """The ids in "toc_latest" or "grips" that begin with a prefix, in order."""
+        return self._db.names(family, prefix)
+
     def versions(self, node_id: str) -> list[int]:
         """The versions of a node that are stored, oldest first."""
         start, stop = _node_key(node_id, 0), _node_key(node_id, 2**32 - 1)

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import click
 
+from memoryd.edges.cli import ids
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.output import Output, visible
 from memoryd.edges.cli.remember import project_of
@@ -57,12 +58,12 @@ def context(output: Output, query: tuple[str, ...], **options: Any) -> None:
         raise click.UsageError("--number goes with --as-of")
     with output.connect() as client:
         found = client.context(
-            session_id=options["session"],
+            session_id=ids.whole(client, options["session"], ids.SESSION),
             agent=options["agent"],
             query=" ".join(query),
             budget_bytes=options["budget"][0],
             budget_tokens=options["budget"][1],
-            as_of_session=options["as_of"],
+            as_of_session=ids.whole(client, options["as_of"], ids.SESSION),
             as_of_number=options["number"] or 0,
             project=project_of(client, output),
         )

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memoryd.edges.cli import ids, times
 from memoryd.edges.cli import output as out
-from memoryd.edges.cli import times
 from memoryd.edges.cli.output import Output, one_line, visible
 from memoryd.wire import ROLES, TYPES, Filter, Unavailable
 
@@ -87,13 +87,13 @@ def events(output: Output, **options: Any) -> None:
         raise click.UsageError("--follow goes with none of --until, --newest and --oldest")
     if options["until"] == 0:
         raise click.UsageError("--until lies before 1970")
-    which = Filter(
-        session_id=options["session"],
-        agent=options["agent"],
-        roles=options["roles"],
-        event_types=options["types"],
-    )
     with output.connect() as client:
+        which = Filter(
+            session_id=ids.whole(client, options["session"], ids.SESSION),
+            agent=options["agent"],
+            roles=options["roles"],
+            event_types=options["types"],
+        )
         printer = _Printer(output, live=options["follow"])
         if options["follow"]:
             _follow(client, which, options, printer)
@@ -110,7 +110,7 @@ def events(output: Output, **options: Any) -> None:
 def event(output: Output, event_id: str) -> None:
     """Show one event, whole."""
     with output.connect() as client:
-        found = client.event(event_id)
+        found = client.event(ids.whole(client, event_id, ids.EVENT))
     if output.as_json:
         output.line(found)
     else:

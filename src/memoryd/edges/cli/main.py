@@ -41,6 +41,7 @@ _COMMANDS: Final = {
     "recall": "remember",
     "redact": "redact",
     "reindex": "search",
+    "related": "search",
     "remember": "remember",
     "repair": "care",
     "restore": "care",

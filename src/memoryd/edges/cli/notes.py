@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from memoryd.domain.note import KINDS
+from memoryd.edges.cli import ids, times
 from memoryd.edges.cli import output as out
-from memoryd.edges.cli import times
 from memoryd.edges.cli.output import Output, one_line, visible
 from memoryd.edges.cli.remember import author_of, project_of, scoped, signed, text_of, where
 
@@ -18,6 +18,7 @@ Examples:
   memory notes show deploy
   memory notes history deploy
   memory notes restore deploy --revision 3
+  memory notes replace deploy "make ship" "make release"
   memory notes aliases deploy "ship it" release
   memory notes archive 5f1c "We moved the cache." --messages 40
 """
@@ -43,7 +44,7 @@ def list_(output: Output, **options: Any) -> None:
     with output.connect() as client:
         fields = {k: options.get(k) or "" for k in ("scope", "kind", "category", "tag")}
         fields |= {
-            "session_id": options.get("session") or "",
+            "session_id": ids.whole(client, options.get("session") or "", ids.SESSION),
             "project": project_of(client, output),
         }
         if options.get("count"):
@@ -69,7 +70,7 @@ def show(output: Output, name: str, scope: str | None, session: str, revision: i
     """Show one note, whole."""
     with output.connect() as client:
         address = where(client, output, name, scope, session)
-        note = client.note("Get", **address, revision=revision)["note"]
+        note = ids.note(client, "Get", address, revision=revision)["note"]
     if output.as_json:
         output.line(note)
     else:
@@ -85,7 +86,7 @@ def history(output: Output, name: str, scope: str | None, session: str, limit: i
     """Show the revisions of a note, the newest first."""
     with output.connect() as client:
         address = where(client, output, name, scope, session)
-        found = client.note("History", **address, limit=limit)["revisions"]
+        found = ids.note(client, "History", address, limit=limit)["revisions"]
     if output.as_json:
         output.lines(found)
         return
@@ -120,6 +121,22 @@ def restore(output: Output, name: str, **options: Any) -> None:
             author=author_of(options["author"]),
         )["note"]
     _changed(output, note, "restored")
+
+
+@notes.command()
+@click.argument("name")
+@click.argument("old")
+@click.argument("new")
+@scoped
+@signed
+@out.common
+def replace(output: Output, name: str, old: str, new: str, **options: Any) -> None:
+    """Put NEW in the place of OLD, which must occur exactly once in the note."""
+    with output.connect() as client:
+        address = where(client, output, name, options["scope"], options["session"])
+        author = author_of(options["author"])
+        note = client.note("Edit", **address, old=old, new=new, author=author)["note"]
+    _changed(output, note, "changed")
 
 
 @notes.command()

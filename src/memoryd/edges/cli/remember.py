@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from memoryd.domain.note import KINDS, SCOPES
+from memoryd.edges.cli import ids
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.output import Output, one_line, visible
+from memoryd.wire import Missing
 
 if TYPE_CHECKING:
     from memoryd.client import Client
@@ -168,7 +170,7 @@ def recall(output: Output, query: tuple[str, ...], **options: Any) -> None:
             "Recall",
             query=" ".join(query),
             scope=options["scope"] or "",
-            session_id=options["session"],
+            session_id=ids.whole(client, options["session"], ids.SESSION),
             kind=options["kind"] or "",
             limit=options["limit"],
             project=project_of(client, output),
@@ -191,7 +193,10 @@ def forget(output: Output, name: str, **options: Any) -> None:
     """Forget a note. Its history stays: see memory notes history, memory notes restore."""
     with output.connect() as client:
         address = where(client, output, name, options["scope"], options["session"])
-        answer = client.note("Forget", **address, author=author_of(options["author"]))
+        try:
+            answer = client.note("Forget", **address, author=author_of(options["author"]))
+        except Missing as error:
+            raise Missing(f"{error}{ids.meant(client, address)}") from None
     if output.as_json:
         output.line(answer["note"])
     else:

@@ -1,4 +1,4 @@
-"""`memory search` and `memory reindex`: find what was said, here or in all projects."""
+"""`memory search`, `related` and `reindex`: find what was said, here or in all projects."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from memoryd.domain.note import SCOPES
+from memoryd.edges.cli import finding, ids
 from memoryd.edges.cli import output as out
-from memoryd.edges.cli import times
 from memoryd.edges.cli.events import Time
-from memoryd.edges.cli.output import Output, one_line, visible
+from memoryd.edges.cli.output import Output
 from memoryd.wire import KINDS, ROLES, ClientError, Search
 
 if TYPE_CHECKING:
@@ -25,18 +25,24 @@ Examples:
   memory search why did we drop the retry
   memory search '"connection reset" -test' --since 2w --role tool
   memory search TS2687 --session 5f1c --explain
+  memory search --sessions flaky upload
   memory search --kind toc_node --kind note --node toc:month:2026-05 release
   memory search --all-projects 'deploy script'
-  memory search --like toc:day:2026-05-04 --kind note
 
 Words are enough. "..." is a phrase, -word leaves out, field:value filters (kind, agent, session,
 role, project, speaker, scope), begin* and ~mispeled find more. "yesterday" or "in May" lifts what was
 said then. T is a time as for `memory events`."""
 
+_RELATED = """\b
+Examples:
+  memory related 01JZ0000000000000000000000
+  memory related 01JZ --limit 3 --explain
+  memory related toc:day:2026-05-04
+"""
+
 
 @click.command(epilog=_HELP)
-@click.argument("query", nargs=-1)
-@click.option("--like", default="", metavar="ID", help="What is like this event or node.")
+@click.argument("query", nargs=-1, required=True)
 @click.option("--since", type=Time(end=False), default=0, metavar="T", help="Only from T on.")
 @click.option("--until", type=Time(end=True), default=0, metavar="T", help="Only up to T.")
 @click.option("--session", default="", metavar="S", help="Only what was said in this session.")
@@ -55,12 +61,62 @@ said then. T is a time as for `memory events`."""
 )
 @click.option("--offset", default=0, metavar="N", type=click.IntRange(0, 1000), help="Skip N.")
 @click.option("--explain", is_flag=True, help="Say why each result is where it is.")
+@click.option("--sessions", is_flag=True, help="The sessions that matter, with their best turns.")
 @click.option("--all-projects", is_flag=True, help="Ask every daemon of this user that runs.")
 @out.common
 def search(output: Output, query: tuple[str, ...], **options: Any) -> None:
     """Find what was said, best first."""
+    if options["sessions"] and options["all_projects"]:
+        raise click.UsageError("--sessions and --all-projects do not go together")
+    which, question = _which(options), " ".join(query)
+    if options["all_projects"]:
+        results = _everywhere(output, question, which)
+    else:
+        with output.connect() as client:
+            which = which._replace(
+                session_id=ids.whole(client, which.session_id, ids.SESSION),
+                node_id=ids.whole(client, which.node_id, ids.NODE),
+            )
+            ask = client.search_sessions if options["sessions"] else client.search
+            answer = ask(question, which)
+        results = answer["sessions" if options["sessions"] else "results"]
+        finding.say_state(answer)
+    if output.as_json:
+        output.lines(results)
+    elif options["sessions"]:
+        finding.show_sessions(output, results)
+    else:
+        finding.show_results(output, results)
+
+
+@click.command(epilog=_RELATED)
+@click.argument("like", metavar="EVENT|NODE")
+@click.option(
+    "--limit",
+    default=_LIMIT,
+    show_default=True,
+    metavar="N",
+    type=click.IntRange(1, _MOST),
+    help="At most so many.",
+)
+@click.option("--explain", is_flag=True, help="Say why each result is where it is.")
+@out.common
+def related(output: Output, like: str, limit: int, *, explain: bool) -> None:
+    """Find what is like an event or a node, best first."""
+    with output.connect() as client:
+        name = ids.whole(client, like, ids.EVENT_OR_NODE)
+        answer = client.related(name, Search(limit=limit, explain=explain, now_ms=out.now_ms()))
+    finding.say_state(answer)
+    if output.as_json:
+        output.lines(answer["results"])
+    else:
+        finding.show_results(output, answer["results"])
+
+
+def _which(options: dict[str, Any]) -> Search:
+    """What the options ask for."""
     here = datetime.now().astimezone().utcoffset()
-    which = Search(
+    return Search(
         kinds=options["kinds"],
         roles=options["roles"],
         agent=options["agent"],
@@ -75,25 +131,6 @@ def search(output: Output, query: tuple[str, ...], **options: Any) -> None:
         now_ms=out.now_ms(),
         utc_offset_minutes=int(here.total_seconds() // 60) if here else 0,
     )
-    question, like = " ".join(query), options["like"]
-    if bool(question) == bool(like):
-        raise click.UsageError("say what to look for: words, or --like with an id")
-    if like and options["all_projects"]:
-        raise click.UsageError("--like is an id of one project: leave --all-projects out")
-    if options["all_projects"]:
-        results, incomplete = _everywhere(output, question, which)
-    else:
-        with output.connect() as client:
-            answer = client.related(like, which) if like else client.search(question, which)
-        results, incomplete = answer["results"], answer["index_state"] != "ready"
-        if incomplete:
-            out.warn(
-                f"memory: the search index is {answer['index_state']}: more may be found later"
-            )
-    if output.as_json:
-        output.lines(results)
-    else:
-        _show(output, results)
 
 
 @click.command(epilog="\b\nExample:\n  memory reindex")
@@ -108,7 +145,7 @@ def reindex(output: Output) -> None:
             _watch(output, client)
 
 
-def _everywhere(output: Output, question: str, which: Search) -> tuple[list[dict[str, Any]], bool]:
+def _everywhere(output: Output, question: str, which: Search) -> list[dict[str, Any]]:
     """The results of all daemons, the best of each first; says which did not answer.
 
     Scores of different stores cannot be compared, so places are.
@@ -117,7 +154,6 @@ def _everywhere(output: Output, question: str, which: Search) -> tuple[list[dict
 
     clients, silent = client.running(output.start_dir, timeout=_ALL_PROJECTS_SECONDS)
     answers: list[list[dict[str, Any]]] = []
-    incomplete = False
     with ThreadPoolExecutor(max(1, len(clients))) as pool:
         wanted = which._replace(offset=0, limit=min(_MOST, which.limit + which.offset))
         for asked, answer in zip(
@@ -126,7 +162,6 @@ def _everywhere(output: Output, question: str, which: Search) -> tuple[list[dict
             if answer is None:
                 silent.append(asked.settings.project)
                 continue
-            incomplete = incomplete or answer["index_state"] != "ready"
             name = asked.settings.project
             answers.append([{"store_project": name, **found} for found in answer["results"]])
     for name in sorted(silent):
@@ -134,7 +169,7 @@ def _everywhere(output: Output, question: str, which: Search) -> tuple[list[dict
     if not clients and not silent:
         out.warn("memory: no daemon of this user is running: start one with `memoryd serve`")
     merged = [found for row in zip_longest(*answers) for found in row if found is not None]
-    return merged[which.offset : which.offset + which.limit], incomplete
+    return merged[which.offset : which.offset + which.limit]
 
 
 def _ask(client: "Client", question: str, which: Search) -> dict[str, Any] | None:
@@ -143,52 +178,6 @@ def _ask(client: "Client", question: str, which: Search) -> dict[str, Any] | Non
             return client.search(question, which)
     except ClientError:
         return None
-
-
-def _show(output: Output, results: list[dict[str, Any]]) -> None:
-    if not results:
-        output.show("nothing found")
-        return
-    from rich.padding import Padding
-    from rich.text import Text
-
-    now = out.now_ms()
-    for found in results:
-        what = _what(found)
-        head = Text.assemble(
-            (f"{times.ago(found['timestamp_ms'], now):<9} ", "dim"),
-            (f"{what:<10}", out.ROLE_STYLES.get(what, "blue")),
-            (f" {one_line(found['doc_id'])}", "dim"),
-            (f"  {one_line(found['title'] or found['session_id'])}", "bold"),
-        )
-        if found.get("store_project"):
-            head.append(f"  {one_line(found['store_project'])}", "magenta")
-        output.show(head)
-        output.show(Padding(_snippet(found), (0, 0, 0, 4), expand=False))
-        if found["reasons"]:
-            why = ", ".join(f"{r['name']} {r['value']:.2f}" for r in found["reasons"])
-            output.show(Text(f"    {found['score']:.2f} = {why}", "dim"))
-
-
-def _what(found: dict[str, Any]) -> str:
-    """Who spoke; of what nobody spoke, what it is: the level of a node, grip or note."""
-    kind: str = found["doc_type"]
-    if kind == "event":
-        return str(found["role"])
-    return str(found["doc_id"]).split(":")[1] if kind == "toc_node" else kind
-
-
-def _snippet(found: dict[str, Any]) -> Any:
-    """The piece of text with its words in bold, in one paragraph."""
-    from rich.text import Text
-
-    text, made, behind = found["snippet"], Text(), 0
-    for mark in found["highlights"]:
-        made.append(visible(text[behind : mark["start"]]))
-        made.append(visible(text[mark["start"] : mark["end"]]), "bold yellow")
-        behind = mark["end"]
-    made.append(visible(text[behind:]))
-    return made
 
 
 def _watch(output: Output, client: "Client") -> None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from memoryd.edges.cli import finding, ids, times
 from memoryd.edges.cli import output as out
-from memoryd.edges.cli import times
 from memoryd.edges.cli.events import Time, excerpt, head, show_whole
 from memoryd.edges.cli.output import Output, one_line, visible
 from memoryd.wire import KEYWORDS_SHOWN, LEVELS
@@ -40,11 +40,23 @@ today, yesterday, tuesday, last week, this month, or milliseconds since 1970."""
 )
 @click.option("--since", type=Time(end=False), default=0, metavar="T", help="Only from T on.")
 @click.option("--until", type=Time(end=True), default=None, metavar="T", help="Only up to T.")
+@click.option(
+    "--find", default="", metavar="WORDS", help="Only nodes that speak of it, best first."
+)
 @out.common
-def toc(output: Output, depth: int, since: int, until: int | None) -> None:
-    """Show the table of contents as a tree: years, months, weeks, days, segments."""
+def toc(output: Output, depth: int, since: int, until: int | None, find: str) -> None:
+    """Show the table of contents as a tree: years, months, weeks, days, segments.
+
+    With --find: the nodes of the depth that speak of some words.
+    """
+    if find and (since or until is not None):
+        raise click.UsageError("--find goes with neither --since nor --until: see memory search")
     span = (since, until if until is not None else times.LAST_MS)
     with output.connect() as client:
+        if find:
+            found = client.search_children("", find, level=LEVELS[depth - 1])
+            finding.show_nodes(output, found)
+            return
         if output.as_json:
             for level, node in _walk(client, "", depth, span):
                 output.put(node | {"depth": level})
@@ -70,11 +82,17 @@ def toc(output: Output, depth: int, since: int, until: int | None) -> None:
 @click.option(
     "--after", default=3, show_default=True, type=_COUNT, metavar="N", help="Events after a grip."
 )
+@click.option("--find", default="", metavar="WORDS", help="Where in a node these words occur.")
 @out.common
-def show(output: Output, name: str, number: int, before: int, after: int) -> None:
+def show(output: Output, name: str, number: int, before: int, after: int, find: str) -> None:
     """Show a node with its children, a grip in its conversation, or an event."""
     with output.connect() as client:
-        if name.startswith("toc:"):
+        name = ids.whole(client, name, ids.OPENS)
+        if find and not name.startswith("toc:"):
+            raise click.UsageError("--find goes with a node")
+        if find:
+            finding.show_matches(output, client.search_node(name, find))
+        elif name.startswith("toc:"):
             _show_node(output, client, client.node(name, number))
         elif name.startswith("grip:"):
             _show_grip(output, client.expand(name, before=before, after=after))
@@ -127,7 +145,7 @@ def _walk(
     client: "Client", parent: str, depth: int, span: tuple[int, int], level: int = 1
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The nodes below one that reach into a span, each before its children, with their depth."""
-    for node in client.children(parent):
+    for node in client.children(parent) if parent else client.toc_root():
         # a period ends before its end, a segment with its last event
         last = node["end_time_ms"] - (node["level"] != "segment")
         if last >= span[0] and node["start_time_ms"] <= span[1]:
