@@ -63,6 +63,7 @@ __all__ = (
     "Search",
     "Unavailable",
     "connect",
+    "listening",
     "load",
     "running",
 )
@@ -97,7 +98,7 @@ def connect(
     token = ""
     if address:
         token = _own(environ).get("MEMORYD_TOKEN") or _token_file(settings.data_dir)
-    _probe(settings, address)
+    listening(settings, address)
     return Client(settings, address=address, token=token, timeout=timeout)
 
 
@@ -111,7 +112,7 @@ def running(
     for name in sorted(name.removesuffix(".sock") for name in names if name.endswith(".sock")):
         theirs = dataclasses.replace(settings, project=name)
         try:
-            _probe(theirs, "")
+            listening(theirs)
         except ClientError:
             dead.append(name)
         else:
@@ -408,7 +409,7 @@ def _own(environ: Mapping[str, str]) -> dict[str, str]:
     return own
 
 
-def _probe(settings: config.Settings, address: str) -> None:
+def listening(settings: config.Settings, address: str = "") -> None:
     """Raise at once if nobody listens: grpc itself would try again and again until the deadline."""
     import socket
 

@@ -8,6 +8,7 @@ import click
 from memoryd.edges.cli import ids
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.output import Output, visible
+from memoryd.edges.cli.pager import pages
 from memoryd.edges.cli.remember import project_of
 
 _TOKENS: Final = "t"
@@ -52,6 +53,7 @@ class Size(click.ParamType[tuple[int, int]]):
     help="With --as-of: the so-manieth block.  [default: the last]",
 )
 @out.common
+@pages
 def context(output: Output, query: tuple[str, ...], **options: Any) -> None:
     """Show what an agent is told when a session begins."""
     if options["number"] and not options["as_of"]:
@@ -69,7 +71,7 @@ def context(output: Output, query: tuple[str, ...], **options: Any) -> None:
         )
     if output.json:
         output.line(found)
-    elif sys.stdout.isatty():
+    elif output.paged or sys.stdout.isatty():
         output.show(visible(found["text"]).rstrip("\n") or "there is nothing to say")
     else:
         sys.stdout.buffer.write(found["text"].encode())  # byte for byte

@@ -4,6 +4,7 @@ import click
 
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.output import Output, one_line
+from memoryd.edges.cli.pager import pages
 
 
 @click.command(epilog="\b\nExample:\n  memory jobs costs --days 30")
@@ -15,6 +16,7 @@ from memoryd.edges.cli.output import Output, one_line
     help="How many days back, today included.",
 )
 @out.common
+@pages
 def costs(output: Output, days: int) -> None:
     """Show what models were asked and the tokens that took, day by day."""
     with output.connect() as client:

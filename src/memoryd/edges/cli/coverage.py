@@ -14,6 +14,7 @@ from memoryd.edges.cli import times
 from memoryd.edges.cli.events import Time
 from memoryd.edges.cli.import_ import prepared, report, take_all
 from memoryd.edges.cli.output import Output, one_line
+from memoryd.edges.cli.pager import pages
 
 if TYPE_CHECKING:
     from memoryd.edges.importers.run import Seen
@@ -92,6 +93,7 @@ def _missing(turn: list[_Item]) -> list[_Item]:
 )
 @click.option("--heal", is_flag=True, help="Import what is missing, and nothing else.")
 @out.common
+@pages
 def coverage(output: Output, what: tuple[str, ...], since: int, **options: Any) -> None:
     """Compare the log with the transcripts on disk: captured and expected turns, and the gaps."""
     from memoryd.edges.importers.run import Options, Run

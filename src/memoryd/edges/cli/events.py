@@ -8,6 +8,7 @@ import click
 from memoryd.edges.cli import ids, times
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.output import Output, one_line, visible
+from memoryd.edges.cli.pager import pages
 from memoryd.wire import ROLES, TYPES, Filter, Unavailable
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class Time(click.ParamType[int]):
 @click.option("--oldest", "order", flag_value="oldest", help="The oldest instead of the newest.")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written from now on.")
 @out.common
+@pages
 def events(output: Output, **options: Any) -> None:
     """Show the newest events, in reading order.
 
@@ -107,6 +109,7 @@ def events(output: Output, **options: Any) -> None:
 @click.command(epilog="\b\nExample:\n  memory event 01JZ0000000000000000000000")
 @click.argument("event_id", metavar="ID")
 @out.common
+@pages
 def event(output: Output, event_id: str) -> None:
     """Show one event, whole."""
     with output.connect() as client:

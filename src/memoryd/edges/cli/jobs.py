@@ -8,6 +8,7 @@ from memoryd.edges.cli import output as out
 from memoryd.edges.cli import times
 from memoryd.edges.cli.costs import costs
 from memoryd.edges.cli.output import Output, one_line
+from memoryd.edges.cli.pager import pages
 from memoryd.wire import Failed
 
 
@@ -21,6 +22,7 @@ jobs.add_command(costs)
 
 @jobs.command("list", epilog="\b\nExample:\n  memory jobs list")
 @out.common
+@pages
 def list_jobs(output: Output) -> None:
     """List the jobs, when they run and what came of them."""
     with output.connect() as client:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import click
 
 from memoryd.edges.cli.output import Output, common, warn
+from memoryd.edges.cli.pager import no_pager
 
 # name of the command: the module that defines it, under the same name
 _COMMANDS: Final = {
@@ -25,6 +26,7 @@ _COMMANDS: Final = {
     "coverage": "coverage",
     "daily": "pads",
     "demo": "demo",
+    "doctor": "doctor",
     "edit": "pads",
     "event": "events",
     "events": "events",
@@ -131,6 +133,7 @@ class Commands(click.Group):
     type=click.Path(exists=True, file_okay=False),
     help="Any directory of the project.  [default: the working directory]",
 )
+@no_pager
 @common
 def main(output: Output, start_dir: str) -> None:
     """Read and write what memoryd remembers of this project."""

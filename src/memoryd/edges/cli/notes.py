@@ -9,6 +9,7 @@ from memoryd.domain.note import KINDS
 from memoryd.edges.cli import ids, times
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.output import Output, one_line, visible
+from memoryd.edges.cli.pager import pages
 from memoryd.edges.cli.remember import author_of, project_of, scoped, signed, text_of, where
 
 _NOTES = """\b
@@ -39,6 +40,7 @@ def notes(ctx: click.Context) -> None:
 @click.option("--tag", default="", metavar="WORD", help="Only with this tag.")
 @click.option("--count", is_flag=True, help="Only how many.")
 @out.common
+@pages
 def list_(output: Output, **options: Any) -> None:
     """List notes by scope and name."""
     with output.connect() as client:
@@ -66,6 +68,7 @@ def list_(output: Output, **options: Any) -> None:
 @scoped
 @click.option("--revision", default=0, metavar="N", help="An earlier revision.")
 @out.common
+@pages
 def show(output: Output, name: str, scope: str | None, session: str, revision: int) -> None:
     """Show one note, whole."""
     with output.connect() as client:
@@ -82,6 +85,7 @@ def show(output: Output, name: str, scope: str | None, session: str, revision: i
 @scoped
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), metavar="N")
 @out.common
+@pages
 def history(output: Output, name: str, scope: str | None, session: str, limit: int) -> None:
     """Show the revisions of a note, the newest first."""
     with output.connect() as client:

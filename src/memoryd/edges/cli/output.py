@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -80,6 +80,8 @@ class Output:
 
     start_dir: str = "."
     json: bool | None = None
+    pager: bool = True
+    paged: bool = False
     _console: "Console | None" = None
 
     @property
@@ -91,17 +93,24 @@ class Output:
     def console(self) -> "Console":
         """The terminal; follows NO_COLOR and TERM."""
         if self._console is None:
-            from rich.console import Console
-
-            self._console = Console(highlight=False, markup=False, emoji=False)
+            self._console = _made()
         return self._console
+
+    def into(self, file: IO[str], *, colours: bool) -> None:
+        """Print for people into a file that somebody looks at, as if it were the terminal."""
+        self.json, self.paged = False, True
+        self._console = _made(file=file, force_terminal=colours, width=self.console.width)
 
     def connect(self) -> "Client":
         """A client of the project's daemon. Raises ClientError, ConfigError."""
         from memoryd import client
 
-        os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its lines are not for people
+        self.quiet_grpc()
         return client.connect(self.start_dir)
+
+    def quiet_grpc(self) -> None:
+        """Keep gRPC from printing: its lines are not for people."""
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
     def put(self, value: object) -> None:
         """Print one value as a line of JSON."""
@@ -125,6 +134,17 @@ class Output:
     def show(self, *parts: "RenderableType") -> None:
         """Print for people. What comes from the log must have been made visible."""
         self.console.print(*parts, soft_wrap=all(isinstance(part, str) for part in parts))
+
+
+def _made(**options: Any) -> "Console":
+    """A console that leaves it to its caller what a reader who has gone means."""
+    from rich.console import Console
+
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return Plain(highlight=False, markup=False, emoji=False, **options)
 
 
 def table(*columns: str, right: tuple[str, ...] = ()) -> "Table":

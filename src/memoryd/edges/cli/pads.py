@@ -14,6 +14,7 @@ from memoryd.domain.note import SCRATCHPAD, Note
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli import times
 from memoryd.edges.cli.output import Output, one_line, visible, warn
+from memoryd.edges.cli.pager import pages
 from memoryd.edges.cli.remember import author_of, report, scoped, signed, text_of, where
 from memoryd.wire import ClientError, Missing, Refused
 
@@ -74,6 +75,7 @@ def add(output: Output, text: str, scope: str | None, session: str, author: str 
 @scoped
 @click.option("--all", "everything", is_flag=True, help="Also what is done.")
 @out.common
+@pages
 def list_(
     output: Output, scope: str | None = None, session: str = "", *, everything: bool = False
 ) -> None:
@@ -157,6 +159,7 @@ def daily_add(output: Output, text: str, heading: str, **options: Any) -> None:
 @click.argument("day", default="today")
 @scoped
 @out.common
+@pages
 def daily_show(output: Output, day: str, scope: str | None, session: str) -> None:
     """Show the log of a day: today, yesterday, or a date."""
     with output.connect() as client:

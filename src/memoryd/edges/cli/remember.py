@@ -11,6 +11,7 @@ from memoryd.domain.note import KINDS, SCOPES
 from memoryd.edges.cli import ids
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.output import Output, one_line, visible
+from memoryd.edges.cli.pager import pages
 from memoryd.wire import Missing
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ def report(output: Output, answer: dict[str, Any]) -> None:
 @click.option("--kind", type=click.Choice(KINDS), metavar="KIND", default=None, help="Only these.")
 @click.option("--limit", default=5, show_default=True, type=click.IntRange(1, 100), metavar="N")
 @out.common
+@pages
 def recall(output: Output, query: tuple[str, ...], **options: Any) -> None:
     """Find the notes that fit QUERY best. A word that ends with * stands for all that begin so."""
     with output.connect() as client:

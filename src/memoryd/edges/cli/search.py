@@ -12,6 +12,7 @@ from memoryd.edges.cli import finding, ids
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.events import Time
 from memoryd.edges.cli.output import Output
+from memoryd.edges.cli.pager import pages
 from memoryd.wire import KINDS, ROLES, ClientError, Search
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ Examples:
 @click.option("--sessions", is_flag=True, help="The sessions that matter, with their best turns.")
 @click.option("--all-projects", is_flag=True, help="Ask every daemon of this user that runs.")
 @out.common
+@pages
 def search(output: Output, query: tuple[str, ...], **options: Any) -> None:
     """Find what was said, best first."""
     if options["sessions"] and options["all_projects"]:
@@ -101,6 +103,7 @@ def search(output: Output, query: tuple[str, ...], **options: Any) -> None:
 )
 @click.option("--explain", is_flag=True, help="Say why each result is where it is.")
 @out.common
+@pages
 def related(output: Output, like: str, limit: int, *, explain: bool) -> None:
     """Find what is like an event or a node, best first."""
     with output.connect() as client:

@@ -87,12 +87,12 @@ def uninstall(directory: str) -> None:
     instance = _instance(directory)
     templates = [os.path.join(_unit_dir(), name) for name in _TEMPLATES]
     present = [path for path in templates if os.path.exists(path)]
-    if not present and not _enabled() & set(instance.units):
+    if not present and not enabled() & set(instance.units):
         click.echo("not installed: nothing to do")
         return
     _all(("disable", "--now", *instance.units))
     click.echo(f"stopped and disabled {' and '.join(instance.units)}")
-    others = sorted(_enabled() - set(instance.units))
+    others = sorted(enabled() - set(instance.units))
     if others:
         click.echo(f"the templates stay, for {', '.join(others)}")
         return
@@ -111,29 +111,29 @@ def status(directory: str) -> None:
     if not os.path.exists(os.path.join(_unit_dir(), _TEMPLATES[0])):
         click.echo("not installed: run `memory service install`")
         sys.exit(1)
-    if not _enabled() & set(instance.units):
+    if not enabled() & set(instance.units):
         click.echo(
             f"not installed for project {instance.project}: run `memory service install` there"
         )
         sys.exit(1)
-    done = _systemctl("status", "--no-pager", "--lines=0", *instance.units)
+    done = systemctl("status", "--no-pager", "--lines=0", *instance.units)
     click.echo(done.stdout, nl=False)
     click.echo(done.stderr, nl=False, err=True)
     sys.exit(done.returncode)
 
 
-def render(name: str, program: str, data_home: str, config_home: str) -> str:
+def render(name: str, program: str, data_home: str, _config_home: str) -> str:
     """Fill in a template: the daemon's path, and the directories that it works in.
 
     Raises ClickException if a path cannot stand in a unit file.
     """
     lines = [
-        _filled(line, program, data_home, config_home) for line in _template(name).splitlines()
+        _filled(line, program, data_home, _config_home) for line in _template(name).splitlines()
     ]
     return "\n".join(lines) + "\n"
 
 
-def _filled(line: str, program: str, data_home: str, config_home: str) -> str:
+def _filled(line: str, program: str, data_home: str, _config_home: str) -> str:
     key, _, value = line.partition("=")
     match key, value.partition("=")[0]:
         case "ExecStart", _:
@@ -141,7 +141,7 @@ def _filled(line: str, program: str, data_home: str, config_home: str) -> str:
         case "Environment", "XDG_DATA_HOME":
             return f"{key}={_quoted('XDG_DATA_HOME=' + os.path.dirname(data_home))}"
         case "Environment", "XDG_CONFIG_HOME":
-            return f"{key}={_quoted('XDG_CONFIG_HOME=' + config_home)}"
+            return f"{key}={_quoted('XDG_CONFIG_HOME=' + _config_home)}"
         case "ReadWritePaths", _:
             return f"{key}={_quoted(data_home)}"
         case "DirectoryNotEmpty", _:
@@ -215,7 +215,7 @@ def _unit_dir() -> str:
     return os.path.join(_config_home(), "systemd", "user")
 
 
-def _enabled() -> set[str]:
+def enabled() -> set[str]:
     """Name the units of all projects that start with the session."""
     try:
         names = os.listdir(os.path.join(_unit_dir(), "default.target.wants"))
@@ -241,7 +241,7 @@ def _write(path: str, text: str) -> None:
     click.echo(f"wrote {path}")
 
 
-def _systemctl(*arguments: str) -> subprocess.CompletedProcess[str]:
+def systemctl(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run systemctl for the user's manager; not to be there is a failure like others."""
     command = ["systemctl", "--user", *arguments]
     try:
@@ -263,7 +263,7 @@ def _systemctl(*arguments: str) -> subprocess.CompletedProcess[str]:
 def _all(*commands: tuple[str, ...]) -> None:
     """Run systemctl for each; at the first failure say what is left to do by hand."""
     for index, command in enumerate(commands):
-        done = _systemctl(*command)
+        done = systemctl(*command)
         if done.returncode:
             said = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
             raise click.ClickException(

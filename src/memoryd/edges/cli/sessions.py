@@ -7,6 +7,7 @@ import click
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli import times
 from memoryd.edges.cli.output import Output, one_line
+from memoryd.edges.cli.pager import pages
 
 _LIMIT = 20
 
@@ -22,6 +23,7 @@ _LIMIT = 20
     help="At most so many; 0 for all.",
 )
 @out.common
+@pages
 def sessions(output: Output, agent: str, limit: int) -> None:
     """List the sessions, most recently active first."""
     with output.connect() as client:
@@ -34,6 +36,7 @@ def sessions(output: Output, agent: str, limit: int) -> None:
 
 @click.command(epilog="\b\nExample:\n  memory agents")
 @out.common
+@pages
 def agents(output: Output) -> None:
     """List the agents, most recently active first."""
     with output.connect() as client:

@@ -10,6 +10,7 @@ from memoryd.edges.cli import finding, ids, times
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.events import Time, excerpt, head, show_whole
 from memoryd.edges.cli.output import Output, one_line, visible
+from memoryd.edges.cli.pager import pages
 from memoryd.wire import KEYWORDS_SHOWN, LEVELS
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ today, yesterday, tuesday, last week, this month, or milliseconds since 1970."""
     "--find", default="", metavar="WORDS", help="Only nodes that speak of it, best first."
 )
 @out.common
+@pages
 def toc(output: Output, depth: int, since: int, until: int | None, find: str) -> None:
     """Show the table of contents as a tree: years, months, weeks, days, segments.
 
@@ -84,6 +86,7 @@ def toc(output: Output, depth: int, since: int, until: int | None, find: str) ->
 )
 @click.option("--find", default="", metavar="WORDS", help="Where in a node these words occur.")
 @out.common
+@pages
 def show(output: Output, name: str, number: int, before: int, after: int, find: str) -> None:
     """Show a node with its children, a grip in its conversation, or an event."""
     with output.connect() as client:
@@ -119,6 +122,7 @@ def show(output: Output, name: str, number: int, before: int, after: int, find: 
     "--level", type=click.Choice(LEVELS), default=None, help="The level, whatever its length."
 )
 @out.common
+@pages
 def timeline(output: Output, since: int, until: int | None, tokens: int, level: str | None) -> None:
     """Show what happened between two times, in as much detail as fits."""
     if until == 0:

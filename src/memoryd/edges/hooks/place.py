@@ -15,7 +15,7 @@ CACHE = ".hook"  # no project's id begins with a dot
 _YES = ("true", "yes", "on", "1")
 _NO = ("false", "no", "off", "0")
 _CACHE_LIMIT = 16 * 1024
-_SAID_BY = {
+SAID_BY = {
     "claude-code": "CLAUDE_PROJECT_DIR",
     "cursor": "CURSOR_PROJECT_DIR",  # its user's hooks run in ~/.cursor
     "gemini": "GEMINI_PROJECT_DIR",
@@ -90,7 +90,7 @@ def _choose_project(place: Place) -> None:
 
 
 def _said_directory(agent: str) -> str:
-    said = os.environ.get(_SAID_BY.get(agent, ""), "")
+    said = os.environ.get(SAID_BY.get(agent, ""), "")
     return os.path.normpath(said) if os.path.isabs(said) and os.path.isdir(said) else ""
 
 

@@ -12,6 +12,7 @@ import time
 from typing import Any, Final
 
 from memoryd import client, project, spool
+from memoryd.edges.hooks import place
 from memoryd.edges.install import merge, opencode
 from memoryd.edges.install.agents import Agent
 from memoryd.edges.install.errors import Refused
@@ -23,12 +24,15 @@ _PAUSE_S: Final = 0.1
 _START: Final = frozenset(("SessionStart", "sessionStart"))
 
 
-def send(agent: Agent, text: str, start_dir: str) -> str:
+def send(
+    agent: Agent, text: str, start_dir: str, *, prefix: str = PREFIX, transport: str = ""
+) -> str:
     """Run the command that a settings text holds for the start of a session, with a payload.
 
-    Returns the session's id. Raises Refused if there is none, or it fails.
+    Returns the session's id, which begins with ``prefix``. Raises Refused if there is none, or it
+    fails.
     """
-    session = PREFIX + secrets.token_hex(8)
+    session = prefix + secrets.token_hex(8)
     payload = json.dumps(_payload(agent.name, session, os.path.realpath(start_dir)))
     command = _command(agent, text)
     try:
@@ -38,7 +42,7 @@ def send(agent: Agent, text: str, start_dir: str) -> str:
             capture_output=True,
             check=False,
             cwd=start_dir,
-            env={**os.environ, "MEMORYD_HOOK_INJECT": "off"},  # no agent looks
+            env=_environment(transport),
             timeout=_COMMAND_LIMIT_S,
         )
     except OSError as error:
@@ -68,21 +72,30 @@ def arrived(session: str, start_dir: str) -> str:
         msg = f"the payload of the test did not reach the log within {_LOG_LIMIT_S:.0f} seconds"
         raise Refused(f"{msg}: see `memory status`")
     inbox = spool.inbox(settings.data_dir)
-    if _waits(inbox, session):
+    if waits(inbox, session):
         return "spool"
     msg = f"the payload of the test is not in the spool {inbox}"
     raise Refused(f"{msg}: {project.data_home()}/hook.log may say why")
 
 
-def _waits(inbox: str, session: str) -> bool:
+def _environment(transport: str) -> dict[str, str]:
+    """Where no agent looks, and none says in which project it works."""
+    said = frozenset(place.SAID_BY.values())
+    kept = {name: value for name, value in os.environ.items() if name not in said}
+    chosen = {"MEMORYD_HOOK_TRANSPORT": transport} if transport else {}
+    return kept | chosen | {"MEMORYD_HOOK_INJECT": "off"}
+
+
+def waits(inbox: str, session: str) -> str:
+    """The name of the file in the spool that holds a session's payload; "" if there is none."""
     for name in reversed(spool.waiting(inbox)):
         try:
             with open(f"{inbox}/{name}", "rb") as file:
                 if session.encode() in file.read():
-                    return True
+                    return name
         except OSError:
             continue
-    return False
+    return ""
 
 
 def _command(agent: Agent, text: str) -> list[str]:
