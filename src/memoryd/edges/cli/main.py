@@ -32,6 +32,7 @@ _COMMANDS: Final = {
     "events": "events",
     "export": "copy",
     "forget": "remember",
+    "handoff": "handoff",
     "import": "import_",
     "import-notes": "copy",
     "ingest": "ingest",

@@ -13,8 +13,10 @@ from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.types import CallToolResult, ToolAnnotations
 
 from memoryd import __version__, client
-from memoryd.config import ConfigError
-from memoryd.edges.mcp.answer import reply, text_of
+from memoryd.domain.capture.harness import FENCE
+from memoryd.edges import handoff as told
+from memoryd.edges.cli.output import now_ms
+from memoryd.edges.mcp.answer import block, reply, text_of
 from memoryd.edges.mcp.looking import Looking, asked, owner
 from memoryd.edges.mcp.noting import Noting, of_note
 
@@ -26,7 +28,6 @@ INSTRUCTIONS: Final = (
 )
 _RESOURCE_BUDGET: Final = 6000
 _PROMPT_BUDGET: Final = 3000
-_DAY_MS: Final = 86_400_000
 _READS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ADDS: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -123,26 +124,16 @@ def _add_prompts(server: MCPServer, looking: Looking, start_dir: str) -> None:
         "handoff", description="Take over: what happened since an agent, or anybody, last worked."
     )
     def handoff(agent: str = "") -> str:
-        since, why = _last_seen(start_dir, agent)
-        found = looking.timeline(since, budget=_PROMPT_BUDGET)
-        sessions = looking.recent_sessions(since, limit=10, budget=_PROMPT_BUDGET // 2)
+        def answer(connected: client.Client) -> CallToolResult:
+            since = told.last_seen(connected, agent, now_ms())
+            mine = owner(connected, start_dir)
+            found = told.gather(connected, since, project=mine, budget=_PROMPT_BUDGET)
+            text = told.markdown(found, _PROMPT_BUDGET).rstrip()
+            return block(f"<{FENCE}>\n{text}\n</{FENCE}>", "")
+
         return (
-            f"You take over this project. Below is what happened {why}. Write a handoff: the aim, "
+            "You take over this project. Below is what happened before. Write a handoff: the aim, "
             "what is done, what is half done, decisions with their reasons, what failed, and the "
             "next step. Check what is doubtful with memoryd's tools `open` and `search`.\n\n"
-            f"{text_of(found)}\n\n{text_of(sessions)}"
+            f"{text_of(asked(start_dir, answer))}"
         )
-
-
-def _last_seen(start_dir: str, agent: str) -> tuple[str, str]:
-    """Since when somebody who takes over has to be told, as a word for a time, and why."""
-    try:
-        with client.connect(start_dir) as connected:
-            known = {found["agent"]: found["last_event_ms"] for found in connected.agents()}
-    except (client.ClientError, ConfigError):  # which the timeline will tell
-        known = {}
-    if agent in known:
-        return str(known[agent]), f"since {agent} last worked on it"
-    if agent or not known:
-        return "7d", "in the last 7 days"
-    return str(max(known.values()) - _DAY_MS), "in its last day of work"
