@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import click
 
-from memoryd.edges.cli import ids
+from memoryd.edges.cli import ids, names
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.output import Output, visible
 from memoryd.edges.cli.pager import pages
@@ -41,10 +41,20 @@ class Size(click.ParamType[tuple[int, int]]):
 
 @click.command(epilog=_HELP)
 @click.argument("query", nargs=-1)
-@click.option("--session", default="", metavar="S", help="The session that it is for.")
-@click.option("--agent", default="", metavar="A", help="Since when: since this agent last looked.")
+@click.option(
+    "--session", type=names.SESSION, default="", metavar="S", help="The session that it is for."
+)
+@click.option(
+    "--agent",
+    type=names.AGENT,
+    default="",
+    metavar="A",
+    help="Since when: since this agent last looked.",
+)
 @click.option("--budget", type=Size(), default=(0, 0), metavar="SIZE", help="How long it may be.")
-@click.option("--as-of", default="", metavar="S", help="What this session was given.")
+@click.option(
+    "--as-of", type=names.SESSION, default="", metavar="S", help="What this session was given."
+)
 @click.option(
     "--number",
     type=click.IntRange(min=1),

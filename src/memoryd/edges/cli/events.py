@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoryd.edges.cli import ids, times
+from memoryd.edges.cli import ids, names, times
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.output import Output, one_line, visible
 from memoryd.edges.cli.pager import pages
@@ -49,8 +49,12 @@ class Time(click.ParamType[int]):
 @click.command(epilog=_HELP)
 @click.option("--since", type=Time(end=False), default=0, metavar="T", help="Only from T on.")
 @click.option("--until", type=Time(end=True), default=None, metavar="T", help="Only up to T.")
-@click.option("--session", default="", metavar="S", help="Only events of this session.")
-@click.option("--agent", default="", metavar="A", help="Only events of this agent.")
+@click.option(
+    "--session", type=names.SESSION, default="", metavar="S", help="Only events of this session."
+)
+@click.option(
+    "--agent", type=names.AGENT, default="", metavar="A", help="Only events of this agent."
+)
 @click.option(
     "--role",
     "roles",
@@ -107,7 +111,7 @@ def events(output: Output, **options: Any) -> None:
 
 
 @click.command(epilog="\b\nExample:\n  memory event 01JZ0000000000000000000000")
-@click.argument("event_id", metavar="ID")
+@click.argument("event_id", metavar="ID", type=names.EVENT)
 @out.common
 @pages
 def event(output: Output, event_id: str) -> None:

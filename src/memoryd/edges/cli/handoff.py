@@ -2,7 +2,7 @@
 
 import click
 
-from memoryd.edges.cli import ids
+from memoryd.edges.cli import ids, names
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.events import Time
 from memoryd.edges.cli.output import Output
@@ -21,9 +21,13 @@ of work. T is a time as for `memory events`."""
 
 
 @click.command(epilog=_HELP)
-@click.option("--agent", default="", metavar="A", help="Since this agent last looked.")
+@click.option(
+    "--agent", type=names.AGENT, default="", metavar="A", help="Since this agent last looked."
+)
 @click.option("--since", type=Time(end=False), default=0, metavar="T", help="Since T instead.")
-@click.option("--session", default="", metavar="S", help="The session that asks.")
+@click.option(
+    "--session", type=names.SESSION, default="", metavar="S", help="The session that asks."
+)
 @click.option(
     "--tokens",
     default=3_000,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from memoryd.edges.cli import names, times
 from memoryd.edges.cli import output as out
-from memoryd.edges.cli import times
 from memoryd.edges.cli.lines import LINE_LIMIT, Line, read_lines
 from memoryd.edges.cli.output import Output, warn
 
@@ -44,7 +44,13 @@ as ISO text), agent, metadata, project, parent_id, turn_id.
     help="Make missing ids from the content, so that the same lines again change nothing. "
     "Every line needs a time.",
 )
-@click.option("--session", default="", metavar="S", help="The session of lines that name none.")
+@click.option(
+    "--session",
+    type=names.SESSION,
+    default="",
+    metavar="S",
+    help="The session of lines that name none.",
+)
 @click.option("--agent", default="", metavar="A", help="The agent of lines that name none.")
 @out.common
 def ingest(output: Output, file: str, session: str, agent: str, *, idempotent: bool) -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
+from memoryd.edges.cli import names, times
 from memoryd.edges.cli import output as out
-from memoryd.edges.cli import times
 from memoryd.edges.cli.costs import costs
 from memoryd.edges.cli.output import Output, one_line
 from memoryd.edges.cli.pager import pages
@@ -50,7 +50,7 @@ def list_jobs(output: Output) -> None:
 
 
 @jobs.command(epilog="\b\nExample:\n  memory jobs pause rollup-day")
-@click.argument("name", metavar="JOB")
+@click.argument("name", metavar="JOB", type=names.JOB)
 @out.common
 def pause(output: Output, name: str) -> None:
     """Have a job wait until it is resumed, also over restarts."""
@@ -60,7 +60,7 @@ def pause(output: Output, name: str) -> None:
 
 
 @jobs.command(epilog="\b\nExample:\n  memory jobs resume rollup-day")
-@click.argument("name", metavar="JOB")
+@click.argument("name", metavar="JOB", type=names.JOB)
 @out.common
 def resume(output: Output, name: str) -> None:
     """Have a paused job run again."""
@@ -70,7 +70,7 @@ def resume(output: Output, name: str) -> None:
 
 
 @jobs.command(epilog="\b\nExample:\n  memory jobs run rollup-day")
-@click.argument("name", metavar="JOB")
+@click.argument("name", metavar="JOB", type=names.JOB)
 @out.common
 def run(output: Output, name: str) -> None:
     """Run a job now and wait for its end."""

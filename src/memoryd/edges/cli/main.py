@@ -21,6 +21,7 @@ _COMMANDS: Final = {
     "browse": "browse",
     "backup": "care",
     "compact": "care",
+    "completion": "completion",
     "config": "config",
     "context": "context",
     "coverage": "coverage",

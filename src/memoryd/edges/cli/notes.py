@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from memoryd.domain.note import KINDS
-from memoryd.edges.cli import ids, times
+from memoryd.edges.cli import ids, names, times
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.output import Output, one_line, visible
 from memoryd.edges.cli.pager import pages
@@ -64,7 +64,7 @@ def list_(output: Output, **options: Any) -> None:
 
 
 @notes.command()
-@click.argument("name")
+@click.argument("name", type=names.NOTE)
 @scoped
 @click.option("--revision", default=0, metavar="N", help="An earlier revision.")
 @out.common
@@ -81,7 +81,7 @@ def show(output: Output, name: str, scope: str | None, session: str, revision: i
 
 
 @notes.command()
-@click.argument("name")
+@click.argument("name", type=names.NOTE)
 @scoped
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), metavar="N")
 @out.common
@@ -109,7 +109,7 @@ def history(output: Output, name: str, scope: str | None, session: str, limit: i
 
 
 @notes.command()
-@click.argument("name")
+@click.argument("name", type=names.NOTE)
 @scoped
 @click.option("--revision", default=0, metavar="N", help="Which.  [default: the last that lived]")
 @signed
@@ -128,7 +128,7 @@ def restore(output: Output, name: str, **options: Any) -> None:
 
 
 @notes.command()
-@click.argument("name")
+@click.argument("name", type=names.NOTE)
 @click.argument("old")
 @click.argument("new")
 @scoped
@@ -144,7 +144,7 @@ def replace(output: Output, name: str, old: str, new: str, **options: Any) -> No
 
 
 @notes.command()
-@click.argument("name")
+@click.argument("name", type=names.NOTE)
 @click.argument("alias", nargs=-1)
 @scoped
 @signed
@@ -160,7 +160,7 @@ def aliases(output: Output, name: str, alias: tuple[str, ...], **options: Any) -
 
 
 @notes.command()
-@click.argument("session")
+@click.argument("session", type=names.SESSION)
 @click.argument("text")
 @click.option(
     "--messages",

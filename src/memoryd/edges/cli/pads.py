@@ -11,8 +11,8 @@ import click
 from memoryd.domain import notepage, notetext
 from memoryd.domain.errors import InvalidInput
 from memoryd.domain.note import SCRATCHPAD, Note
+from memoryd.edges.cli import names, times
 from memoryd.edges.cli import output as out
-from memoryd.edges.cli import times
 from memoryd.edges.cli.output import Output, one_line, visible, warn
 from memoryd.edges.cli.pager import pages
 from memoryd.edges.cli.remember import author_of, report, scoped, signed, text_of, where
@@ -180,7 +180,7 @@ def daily_show(output: Output, day: str, scope: str | None, session: str) -> Non
 
 
 @click.command(epilog=_EDIT)
-@click.argument("name")
+@click.argument("name", type=names.NOTE)
 @scoped
 @click.option("--all", "everything", is_flag=True, help="Also aliases, tags, category and so on.")
 @signed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from memoryd.domain.note import KINDS, SCOPES
-from memoryd.edges.cli import ids
+from memoryd.edges.cli import ids, names
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.output import Output, one_line, visible
 from memoryd.edges.cli.pager import pages
@@ -38,7 +38,9 @@ def scoped(command: _F) -> _F:
         default=None,
         help=f"One of {', '.join(SCOPES)}.",
     )(command)
-    return click.option("--session", metavar="S", default="", help="The session.")(command)
+    return click.option(
+        "--session", type=names.SESSION, metavar="S", default="", help="The session."
+    )(command)
 
 
 def signed(command: _F) -> _F:
@@ -90,7 +92,7 @@ def text_of(text: str | None) -> str:
 
 
 @click.command(epilog=_REMEMBER)
-@click.argument("name")
+@click.argument("name", type=names.NOTE)
 @click.argument("text", required=False)
 @click.option("--append", "mode", flag_value="append", default="append", help="Add to the note.")
 @click.option("--overwrite", "mode", flag_value="overwrite", help="Replace what it holds.")
@@ -187,7 +189,7 @@ def recall(output: Output, query: tuple[str, ...], **options: Any) -> None:
 
 
 @click.command(epilog="\b\nExample:\n  memory forget deploy")
-@click.argument("name")
+@click.argument("name", type=names.NOTE)
 @scoped
 @signed
 @out.common

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from memoryd.domain.note import SCOPES
-from memoryd.edges.cli import finding, ids
+from memoryd.edges.cli import finding, ids, names
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.events import Time
 from memoryd.edges.cli.output import Output
@@ -46,11 +46,21 @@ Examples:
 @click.argument("query", nargs=-1, required=True)
 @click.option("--since", type=Time(end=False), default=0, metavar="T", help="Only from T on.")
 @click.option("--until", type=Time(end=True), default=0, metavar="T", help="Only up to T.")
-@click.option("--session", default="", metavar="S", help="Only what was said in this session.")
-@click.option("--agent", default="", metavar="A", help="Only what this agent said.")
+@click.option(
+    "--session",
+    type=names.SESSION,
+    default="",
+    metavar="S",
+    help="Only what was said in this session.",
+)
+@click.option(
+    "--agent", type=names.AGENT, default="", metavar="A", help="Only what this agent said."
+)
 @click.option("--role", "roles", multiple=True, type=click.Choice(ROLES), help="May be repeated.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="May be repeated.")
-@click.option("--node", default="", metavar="NODE", help="Only what lies in this node.")
+@click.option(
+    "--node", type=names.NODE, default="", metavar="NODE", help="Only what lies in this node."
+)
 @click.option("--scope", type=click.Choice(SCOPES), help="Only notes of this scope.")
 @click.option(
     "--limit",
@@ -92,7 +102,7 @@ def search(output: Output, query: tuple[str, ...], **options: Any) -> None:
 
 
 @click.command(epilog=_RELATED)
-@click.argument("like", metavar="EVENT|NODE")
+@click.argument("like", metavar="EVENT|NODE", type=names.NODE)
 @click.option(
     "--limit",
     default=_LIMIT,

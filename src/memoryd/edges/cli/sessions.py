@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
+from memoryd.edges.cli import names, times
 from memoryd.edges.cli import output as out
-from memoryd.edges.cli import times
 from memoryd.edges.cli.output import Output, one_line
 from memoryd.edges.cli.pager import pages
 
@@ -13,7 +13,13 @@ _LIMIT = 20
 
 
 @click.command(epilog="\b\nExample:\n  memory sessions --agent claude-code --limit 5")
-@click.option("--agent", default="", metavar="A", help="Only sessions with events of this agent.")
+@click.option(
+    "--agent",
+    type=names.AGENT,
+    default="",
+    metavar="A",
+    help="Only sessions with events of this agent.",
+)
 @click.option(
     "--limit",
     default=_LIMIT,

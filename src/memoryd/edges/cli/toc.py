@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from memoryd.edges.cli import finding, ids, times
+from memoryd.edges.cli import finding, ids, names, times
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.events import Time, excerpt, head, show_whole
 from memoryd.edges.cli.output import Output, one_line, visible
@@ -74,7 +74,7 @@ def toc(output: Output, depth: int, since: int, until: int | None, find: str) ->
 
 
 @click.command(epilog=_HELP)
-@click.argument("name", metavar="NODE|GRIP|EVENT")
+@click.argument("name", metavar="NODE|GRIP|EVENT", type=names.OPENS)
 @click.option(
     "--version", "number", default=0, type=_COUNT, metavar="N", help="An older version of a node."
 )
