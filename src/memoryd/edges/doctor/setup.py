@@ -92,7 +92,7 @@ def configuration(start_dir: str) -> tuple[config.Settings | None, list[Finding]
         config.redactor(settings)
         _ = settings.socket_path
     except (config.ConfigError, ValueError) as error:
-        how = "correct it; `memory config` then shows every setting and its place"
+        how = "correct it; `memory config show` then shows every setting and its place"
         return None, [problem("configuration", str(error), how)]
     chosen = sum(value.source != "default" for value in values)
     said = f"project {settings.project}, {chosen} settings that are not defaults"

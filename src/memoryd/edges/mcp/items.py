@@ -11,6 +11,7 @@ from memoryd.edges.cli import times
 from memoryd.wire import KEYWORDS_SHOWN
 
 NEAR: Final = 600  # characters kept on each side of an excerpt
+BEGIN: Final = 300  # characters kept of what stands around an event
 _CUT: Final = "[...]"
 
 
@@ -35,6 +36,11 @@ def of_event(event: Mapping[str, Any], *, text: str | None = None) -> Item:
         session=event["session_id"],
         text=event["text"] if text is None else text,
     )
+
+
+def beginning(text: str) -> str:
+    """How a text begins, all of it if it is short."""
+    return text if len(text) <= BEGIN else text[:BEGIN] + _CUT
 
 
 def of_hit(found: Mapping[str, Any]) -> Item:

@@ -21,6 +21,7 @@ from memoryd.edges.mcp.answer import Reply, block, failed, reply
 
 BUDGET: Final = 1500
 LATER: Final = "Tell the user. What hooks capture meanwhile is kept and not lost."
+_SAME_MOMENT: Final = 6
 _SCANNED: Final = 200  # children of a node that are looked at, at most
 
 Budget = Annotated[
@@ -143,13 +144,18 @@ class Looking:
     def open(
         self,
         id: Annotated[str, Field(description="Of a node (toc:...), a grip or an event.")],  # noqa: A002 - the name that agents know
-        before: Annotated[int, Field(ge=0, le=50, description="Events before a grip.")] = 2,
-        after: Annotated[int, Field(ge=0, le=50, description="Events after a grip.")] = 2,
+        before: Annotated[
+            int, Field(ge=0, le=50, description="Events before a grip or event.")
+        ] = 2,
+        after: Annotated[int, Field(ge=0, le=50, description="Events after a grip or event.")] = 2,
         offset: Annotated[int, Field(ge=0, description="Characters of an event to skip.")] = 0,
         limit: Limit = 20,
         budget: Budget = BUDGET,
     ) -> Reply:
-        """Open a node with its evidence and children, a grip in its conversation, or a whole event."""
+        """Open a node with its evidence and children, a grip or an event in its conversation.
+
+        Of the events around an event only the beginnings are shown.
+        """
 
         def answer(connected: client.Client) -> CallToolResult:
             found = _opened(connected, id.strip(), (before, after), offset)
@@ -223,6 +229,25 @@ def _opened(
     else:
         event = connected.event(name)
         yield items.of_event(event, text=event["text"][offset:])
+        if not offset:  # who reads on has seen them
+            yield from _neighbours(connected, event, around)
+
+
+def _neighbours(
+    connected: client.Client, event: dict[str, Any], around: tuple[int, int]
+) -> Iterator[items.Item]:
+    """The beginnings of what was said just before and after an event, in its session."""
+    which, time_ms = client.Filter(session_id=event["session_id"]), event["timestamp_ms"]
+    before, after = around
+    # those of the same moment may come from either side
+    earlier = connected.events(which, until_ms=time_ms, newest=True, limit=before + _SAME_MOMENT)
+    later = connected.events(which, since_ms=time_ms, limit=after + _SAME_MOMENT)
+    told = {event["event_id"]}
+    for found, most in ((earlier, before), (later, after)):
+        fresh = [other for other in found if other["event_id"] not in told][:most]
+        told |= {other["event_id"] for other in fresh}
+        for other in sorted(fresh, key=lambda other: (other["timestamp_ms"], other["event_id"])):
+            yield items.of_event(other, text=items.beginning(other["text"]))._replace(session="")
 
 
 def _session(connected: client.Client, session: dict[str, Any]) -> items.Item:
