@@ -7,7 +7,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from memoryd.edges.cli.output import Output, visible
+from memoryd.edges.cli import output as out
+from memoryd.edges.cli.output import Output, say, visible
 from memoryd.edges.install import files, plan, probe
 from memoryd.edges.install.agents import AGENTS, Agent
 from memoryd.edges.install.errors import Refused
@@ -43,7 +44,7 @@ def _options(command: _F) -> _F:
     "  memory install claude-code\n  memory install codex --project --dry-run"
 )
 @_options
-@click.pass_obj
+@out.common
 def install(
     output: Output, agents: tuple[str, ...], scope: str, *, dry_run: bool, yes: bool
 ) -> None:
@@ -56,7 +57,9 @@ def install(
     names = agents or _offered(
         "install", scope, (a for a in AGENTS.values() if plan.is_here(a)), yes=yes, dry_run=dry_run
     )
-    _each(names, lambda agent: _install(output, agent, scope, root, dry_run=dry_run, yes=yes))
+    _each(
+        output, names, lambda agent: _install(output, agent, scope, root, dry_run=dry_run, yes=yes)
+    )
 
 
 @click.command(
@@ -64,7 +67,7 @@ def install(
     "  memory uninstall codex\n  memory uninstall claude-code --project"
 )
 @_options
-@click.pass_obj
+@out.common
 def uninstall(
     output: Output, agents: tuple[str, ...], scope: str, *, dry_run: bool, yes: bool
 ) -> None:
@@ -72,7 +75,7 @@ def uninstall(
     root = plan.work_tree(output.start_dir)
     there = (a for a in AGENTS.values() if plan.installed(a, a.path(scope, root)))
     names = agents or _offered("uninstall", scope, there, yes=yes, dry_run=dry_run)
-    _each(names, lambda agent: _uninstall(agent, scope, root, dry_run=dry_run, yes=yes))
+    _each(output, names, lambda agent: _uninstall(agent, scope, root, dry_run=dry_run, yes=yes))
 
 
 def _offered(
@@ -82,28 +85,34 @@ def _offered(
     found = list(agents)
     if not found:
         where = "is on this machine" if what == "install" else f"has our hooks ({scope})"
-        _say(f"none of {', '.join(AGENTS)} {where}")
+        say(f"none of {', '.join(AGENTS)} {where}")
         return []
     if yes or dry_run:
         return [agent.name for agent in found]
     flag = " --project" if scope == "project" else ""
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         for agent in found:
-            _say(f"{agent.title}: memory {what} {agent.name}{flag}")
-        _say(f"all of them: memory {what}{flag} --yes")
+            say(f"{agent.title}: memory {what} {agent.name}{flag}")
+        say(f"all of them: memory {what}{flag} --yes")
         return []
     return [a.name for a in found if click.confirm(f"{what} for {a.title}?", default=True)]
 
 
-def _each(names: Iterable[str], run: Callable[[Agent], None]) -> None:
+def _each(output: Output, names: Iterable[str], run: Callable[[Agent], None]) -> None:
     """One agent that is refused does not keep the others from their turn."""
     failed = False
     for name in dict.fromkeys(names):
+        refused = ""
         try:
             run(AGENTS[name])
         except Refused as error:
-            failed = True
+            failed, refused = True, str(error)
             click.echo(visible(f"memory: {AGENTS[name].title}: {error}"), err=True)
+        if output.json:
+            output.line({"agent": name, "refused": refused, "said": output.said})
+            output.said = []
+    if output.said:
+        output.line({"agent": "", "refused": "", "said": output.said})
     if failed:
         sys.exit(1)
 
@@ -114,16 +123,16 @@ def _install(
     path = agent.path(scope, root)
     change = plan.installing(agent, path, plan.program())
     if change.nothing:
-        _say(f"{agent.title}: already installed in {path}")
+        say(f"{agent.title}: already installed in {path}")
         return
     text = files.text_of(path, change.after)
     _refuse_twice(agent, scope, root, text)
     if not _written(agent, change, scope, dry_run=dry_run, yes=yes):
         return
     for line in plan.warnings(agent, path, text):
-        _say(f"note: {line}")
+        say(f"note: {line}")
     if scope == "project":
-        _say(f"note: {path} names a program of this machine: think before you commit it")
+        say(f"note: {path} names a program of this machine: think before you commit it")
     _verify(agent, text, output.start_dir)
 
 
@@ -144,40 +153,36 @@ def _uninstall(agent: Agent, scope: str, root: str, *, dry_run: bool, yes: bool)
     path = agent.path(scope, root)
     change = plan.uninstalling(agent, path)
     if change.nothing:
-        _say(f"{agent.title}: nothing of ours in {path}")
+        say(f"{agent.title}: nothing of ours in {path}")
         return
     _written(agent, change, scope, dry_run=dry_run, yes=yes)
 
 
 def _written(agent: Agent, change: Change, scope: str, *, dry_run: bool, yes: bool) -> bool:
     """Show a change and write it, unless it is only to be shown or the user says no."""
-    _say(change.diff())
+    say(change.diff())
     if dry_run:
-        _say(f"{agent.title}: nothing was written")
+        say(f"{agent.title}: nothing was written")
         return False
     # in a pipe nobody can be asked, and naming the agent says enough
     ask = not yes and sys.stdin.isatty() and sys.stdout.isatty()
     if ask and not click.confirm(f"write {change.path}?", default=True):
-        _say(f"{agent.title}: nothing was written")
+        say(f"{agent.title}: nothing was written")
         return False
     keep = plan.worth_keeping(agent, change)
     backup = files.apply(change, new_mode=_MODES[scope], keep=keep)
     if change.after is None:
         files.prune(os.path.dirname(change.path), agent.levels(scope))
-    _say(f"{'wrote' if change.after is not None else 'removed'} {change.path}")
+    say(f"{'wrote' if change.after is not None else 'removed'} {change.path}")
     if backup:
-        _say(f"the file as it was is kept in {backup}")
+        say(f"the file as it was is kept in {backup}")
     return True
 
 
 def _verify(agent: Agent, text: str, start_dir: str) -> None:
     session = probe.send(agent, text, start_dir)
     if probe.arrived(session, start_dir) == "log":
-        _say(f"{agent.title}: installed; a test payload ({session}) has reached the log")
+        say(f"{agent.title}: installed; a test payload ({session}) has reached the log")
         return
-    _say(f"{agent.title}: installed; a test payload ({session}) waits in the spool, because the")
-    _say("daemon of this project is not running: start it with `memoryd serve`")
-
-
-def _say(text: str) -> None:
-    click.echo(visible(text))
+    say(f"{agent.title}: installed; a test payload ({session}) waits in the spool, because the")
+    say("daemon of this project is not running: start it with `memoryd serve`")

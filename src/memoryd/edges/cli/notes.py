@@ -8,6 +8,7 @@ import click
 from memoryd.domain.note import KINDS
 from memoryd.edges.cli import ids, names, times
 from memoryd.edges.cli import output as out
+from memoryd.edges.cli.examples import shared
 from memoryd.edges.cli.output import Output, one_line, visible
 from memoryd.edges.cli.pager import pages
 from memoryd.edges.cli.remember import author_of, project_of, scoped, signed, text_of, where
@@ -83,7 +84,14 @@ def show(output: Output, name: str, scope: str | None, session: str, revision: i
 @notes.command()
 @click.argument("name", type=names.NOTE)
 @scoped
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), metavar="N")
+@click.option(
+    "--limit",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="At most so many.",
+)
 @out.common
 @pages
 def history(output: Output, name: str, scope: str | None, session: str, limit: int) -> None:
@@ -237,3 +245,6 @@ def _show_whole(output: Output, note: dict[str, Any]) -> None:
     if note["content"]:
         output.show("")
         output.show(Text(visible(note["content"])))
+
+
+shared(notes)

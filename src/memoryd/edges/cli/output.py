@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -82,6 +82,7 @@ class Output:
     json: bool | None = None
     pager: bool = True
     paged: bool = False
+    said: list[str] = field(default_factory=list)
     _console: "Console | None" = None
 
     @property
@@ -160,6 +161,16 @@ def table(*columns: str, right: tuple[str, ...] = ()) -> "Table":
             no_wrap=place > 0 and name in right,
         )
     return made
+
+
+def say(text: str) -> None:
+    """Print a line for people, made visible; with --json it waits in ``Output.said``."""
+    ctx = click.get_current_context(silent=True)
+    output = ctx.find_object(Output) if ctx else None
+    if output is not None and output.json:
+        output.said.append(text)
+    else:
+        click.echo(visible(text))
 
 
 def warn(message: str) -> None:

@@ -13,6 +13,7 @@ from memoryd.domain.errors import InvalidInput
 from memoryd.domain.note import SCRATCHPAD, Note
 from memoryd.edges.cli import names, times
 from memoryd.edges.cli import output as out
+from memoryd.edges.cli.examples import shared
 from memoryd.edges.cli.output import Output, one_line, visible, warn
 from memoryd.edges.cli.pager import pages
 from memoryd.edges.cli.remember import author_of, report, scoped, signed, text_of, where
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _TODO = """\b
 Examples:
   memory todo add "Rename the flag"
-  memory todo
+  memory todo list --all
   memory todo done 2
   memory todo done rename
 """
@@ -275,3 +276,7 @@ def _opened(text: str) -> str:
 def _read(path: str) -> str:
     with open(path, encoding="utf-8", newline="") as file:
         return file.read().removesuffix("\n")
+
+
+shared(todo)
+shared(daily)

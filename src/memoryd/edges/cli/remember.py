@@ -164,7 +164,14 @@ def report(output: Output, answer: dict[str, Any]) -> None:
 @click.argument("query", nargs=-1, required=True)
 @scoped
 @click.option("--kind", type=click.Choice(KINDS), metavar="KIND", default=None, help="Only these.")
-@click.option("--limit", default=5, show_default=True, type=click.IntRange(1, 100), metavar="N")
+@click.option(
+    "--limit",
+    default=5,
+    show_default=True,
+    type=click.IntRange(1, 100),
+    metavar="N",
+    help="At most so many.",
+)
 @out.common
 @pages
 def recall(output: Output, query: tuple[str, ...], **options: Any) -> None:

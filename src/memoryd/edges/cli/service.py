@@ -9,16 +9,31 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from importlib import resources
+from typing import Any, TypeVar
 
 import click
 
 from memoryd import config, project
+from memoryd.edges.cli import output as out
+from memoryd.edges.cli.examples import shared
+from memoryd.edges.cli.output import Output, say
 
 _TEMPLATES = ("memoryd@.service", "memoryd@.path")
 _COMMAND_LIMIT_S = 90.0
 _NOT_IN_A_PROGRAM = frozenset("\"'\\")
+
+_HELP = """\b
+Examples:
+  memory service install
+  memory service install --project ~/src/api --no-start
+  memory service status
+  memory service uninstall
+"""
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 _DIRECTORY_OPTION = click.option(
     "--project",
@@ -44,7 +59,21 @@ class _Instance:
         return f"memoryd@{self.project}.path", f"memoryd@{self.project}.service"
 
 
-@click.group()
+def _told(command: _F) -> _F:
+    """With --json, what was said becomes one line in the end, however the command ends."""
+
+    @wraps(command)
+    def run(output: Output, directory: str, **options: Any) -> None:
+        try:
+            command(directory, **options)
+        finally:
+            if output.json:
+                output.line({"project": _instance(directory).project, "said": output.said})
+
+    return run  # type: ignore[return-value]
+
+
+@click.group(epilog=_HELP)
 def service() -> None:
     """Run the daemon of a project as a systemd user service."""
     if sys.platform == "darwin":
@@ -56,6 +85,8 @@ def service() -> None:
 @service.command()
 @_DIRECTORY_OPTION
 @click.option("--no-start", is_flag=True, help="Write the files; enable and start nothing.")
+@out.common
+@_told
 def install(directory: str, *, no_start: bool) -> None:
     """Install, enable and start the service. Does no harm when done again."""
     instance = _instance(directory, to_run=True)
@@ -66,58 +97,60 @@ def install(directory: str, *, no_start: bool) -> None:
             _write(os.path.join(_unit_dir(), name), text)
         data_dir = project.private_dir(project.data_dir(instance.project))
         project.private_dir(os.path.join(data_dir, "spool"))
-        click.echo(f"data directory is {data_dir}")
+        say(f"data directory is {data_dir}")
         if instance.root:
             _write(os.path.join(data_dir, config.ROOT_FILE), f"{instance.root}\n")
     except OSError as error:
         raise click.ClickException(str(error)) from None
     enable = ("enable", "--now", *instance.units)
     if no_start:
-        click.echo("nothing is enabled; to enable and start it, run:")
-        click.echo(_by_hand(("daemon-reload",), enable))
+        say("nothing is enabled; to enable and start it, run:")
+        say(_by_hand(("daemon-reload",), enable))
         return
     _all(("daemon-reload",), enable)
-    click.echo(f"enabled and started {' and '.join(instance.units)}")
+    say(f"enabled and started {' and '.join(instance.units)}")
 
 
 @service.command()
 @_DIRECTORY_OPTION
+@out.common
+@_told
 def uninstall(directory: str) -> None:
     """Stop and disable the service. The project's data stays."""
     instance = _instance(directory)
     templates = [os.path.join(_unit_dir(), name) for name in _TEMPLATES]
     present = [path for path in templates if os.path.exists(path)]
     if not present and not enabled() & set(instance.units):
-        click.echo("not installed: nothing to do")
+        say("not installed: nothing to do")
         return
     _all(("disable", "--now", *instance.units))
-    click.echo(f"stopped and disabled {' and '.join(instance.units)}")
+    say(f"stopped and disabled {' and '.join(instance.units)}")
     others = sorted(enabled() - set(instance.units))
     if others:
-        click.echo(f"the templates stay, for {', '.join(others)}")
+        say(f"the templates stay, for {', '.join(others)}")
         return
     for path in present:
         os.unlink(path)
-        click.echo(f"removed {path}")
+        say(f"removed {path}")
     _all(("daemon-reload",))
-    click.echo(f"the data stays in {project.data_dir(instance.project)}")
+    say(f"the data stays in {project.data_dir(instance.project)}")
 
 
 @service.command()
 @_DIRECTORY_OPTION
+@out.common
+@_told
 def status(directory: str) -> None:
     """Show what systemd says about the service; its exit code is systemctl's."""
     instance = _instance(directory)
     if not os.path.exists(os.path.join(_unit_dir(), _TEMPLATES[0])):
-        click.echo("not installed: run `memory service install`")
+        say("not installed: run `memory service install`")
         sys.exit(1)
     if not enabled() & set(instance.units):
-        click.echo(
-            f"not installed for project {instance.project}: run `memory service install` there"
-        )
+        say(f"not installed for project {instance.project}: run `memory service install` there")
         sys.exit(1)
     done = systemctl("status", "--no-pager", "--lines=0", *instance.units)
-    click.echo(done.stdout, nl=False)
+    say(done.stdout.rstrip("\n"))
     click.echo(done.stderr, nl=False, err=True)
     sys.exit(done.returncode)
 
@@ -230,7 +263,7 @@ def _write(path: str, text: str) -> None:
     try:
         with open(path, "rb") as file:
             if file.read() == content:
-                click.echo(f"already right: {path}")
+                say(f"already right: {path}")
                 return
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -238,7 +271,7 @@ def _write(path: str, text: str) -> None:
     with open(part, "wb") as file:
         file.write(content)
     os.replace(part, path)
-    click.echo(f"wrote {path}")
+    say(f"wrote {path}")
 
 
 def systemctl(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -274,3 +307,6 @@ def _all(*commands: tuple[str, ...]) -> None:
 
 def _by_hand(*commands: tuple[str, ...]) -> str:
     return "\n".join(f"  systemctl --user {' '.join(command)}" for command in commands)
+
+
+shared(service)
