@@ -192,3 +192,31 @@ def test_the_list_of_other_programs_is_right() -> None:
     """What is said to be called elsewhere is a call of the contract."""
     known = {rpc for service in services() for rpc in service.methods_by_name}
     assert set(ELSEWHERE) <= known
+
+
+WHEN = ("--since", "--until", "--between", "--at", "--on")
+
+
+def when_options() -> list[tuple[str, click.Option]]:
+    """Every option that takes a point in time."""
+    return [
+        (f"{path} {option.opts[0]}", option)
+        for path, command, _ in docs().commands()
+        for option in command.params
+        if isinstance(option, click.Option) and set(option.opts) & set(WHEN)
+    ]
+
+
+@pytest.mark.parametrize("words", ["yesterday", "last tuesday", "2w", "2026-01-31", "3 days ago"])
+def test_every_time_is_written_as_people_write_it(words: str) -> None:
+    """All options for times take the same words, and none takes nonsense."""
+    assert len(when_options()) > 10
+    for name, option in when_options():
+        given: Any = (words,) * option.nargs if option.nargs > 1 else words
+        made = option.type_cast_value(click.Context(click.Command("x")), given)
+        for moment in made if isinstance(made, tuple) else (made,):
+            assert isinstance(moment, int), name
+            assert moment > 0, name
+        bad: Any = ("whenever",) * option.nargs if option.nargs > 1 else "whenever"
+        with pytest.raises(click.BadParameter):
+            option.type_cast_value(click.Context(click.Command("x")), bad)

@@ -6,13 +6,22 @@ import click
 
 from memoryd.edges.cli import names, times
 from memoryd.edges.cli import output as out
+from memoryd.edges.cli.events import Time
 from memoryd.edges.cli.output import Output, one_line
 from memoryd.edges.cli.pager import pages
 
 _LIMIT = 20
 
 
-@click.command(epilog="\b\nExample:\n  memory sessions --agent claude-code --limit 5")
+_HELP = """\b
+Examples:
+  memory sessions --agent claude-code --limit 5
+  memory sessions --since "last tuesday" --until yesterday
+
+T is a time as for `memory events`."""
+
+
+@click.command(epilog=_HELP)
 @click.option(
     "--agent",
     type=names.AGENT,
@@ -20,6 +29,8 @@ _LIMIT = 20
     metavar="A",
     help="Only sessions with events of this agent.",
 )
+@click.option("--since", type=Time(end=False), default=0, metavar="T", help="Active at T or later.")
+@click.option("--until", type=Time(end=True), default=0, metavar="T", help="Active at T or before.")
 @click.option(
     "--limit",
     default=_LIMIT,
@@ -30,10 +41,10 @@ _LIMIT = 20
 )
 @out.common
 @pages
-def sessions(output: Output, agent: str, limit: int) -> None:
+def sessions(output: Output, agent: str, since: int, until: int, limit: int) -> None:
     """List the sessions, most recently active first."""
     with output.connect() as client:
-        found = client.sessions(agent=agent, limit=limit or None)
+        found = client.sessions(agent=agent, since_ms=since, until_ms=until, limit=limit or None)
         if output.as_json:
             output.lines(found)
         else:
