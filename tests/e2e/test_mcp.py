@@ -252,6 +252,18 @@ def test_notes(house: House) -> None:
     meet(house, take, "legacy")
 
 
+def test_an_event_opens_in_its_conversation(house: House) -> None:
+    """Around an event stand the beginnings of its neighbours; who reads on gets only the event."""
+
+    async def look(agent: Agent) -> None:
+        _, found = await agent.call("open", id="e1-1", before=1, after=1)
+        assert [item["id"] for item in found] == ["e1-1", "e1-0", "e1-2"]
+        _, found = await agent.call("open", id="e1-1", offset=4)
+        assert [item["id"] for item in found] == ["e1-1"]
+
+    meet(house, look)
+
+
 def test_resources_and_prompts(house: House) -> None:
     """Nodes are resources; prompts bring what happened along."""
 

@@ -61,6 +61,16 @@ _COMMANDS: Final = {
     "uninstall": "install",
     "verify": "care",
 }
+# how the help groups them; what is named nowhere stands last
+_SECTIONS: Final = {
+    "Look": "status search related toc show timeline handoff context events event sessions agents "
+    "browse stats",
+    "Notes": "remember recall notes edit forget todo daily",
+    "Capture": "install uninstall import coverage ingest redact",
+    "Copies": "export import-notes backup restore",
+    "Care": "doctor service config jobs rebuild reindex verify repair compact forget-events wipe "
+    "token",
+}
 _USAGE: Final = 2
 _INTERRUPTED: Final = 130
 _EPILOG: Final = """\b
@@ -71,6 +81,9 @@ Examples:
   memory events -f
   memory toc --since "last week"
   memory --project ~/src/api sessions --json
+
+Ids may be shortened to what is unique of them wherever something is looked at. Long answers go
+through $PAGER; NO_COLOR takes the colours away.
 
 \b
 Exit codes:
@@ -100,6 +113,18 @@ class Commands(click.Group):
         name = own if hasattr(module, own) else _COMMANDS[cmd_name]
         command: click.Command = getattr(module, name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in sections, in the order in which people need them."""
+        left = dict.fromkeys(self.list_commands(ctx))
+        for title, names in (*_SECTIONS.items(), ("More", " ".join(left))):
+            known = [(name, self.get_command(ctx, name)) for name in names.split() if name in left]
+            limit = formatter.width - 6 - max(map(len, left), default=0)
+            rows = [(name, cmd.get_short_help_str(limit)) for name, cmd in known if cmd]
+            left = {name: None for name in left if name not in dict(rows)}
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, and leave with the exit code that its end deserves."""
