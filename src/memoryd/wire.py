@@ -57,7 +57,7 @@ _DOC_TYPES: Final = (0, 1, 2, 300, 301)  # the numbers of the kinds on the wire
 _TEXTS: Final = frozenset(
     ("event_id", "session_id", "text", "agent", "project", "parent_id", "turn_id", "store_id")
 )
-_NUMBERS: Final = frozenset(("timestamp_ms", "arrival_ms", "sequence"))
+_NUMBERS: Final = frozenset(("timestamp_ms", "arrival_ms", "sequence", "erased_ms"))
 
 
 class ClientError(Exception):

@@ -78,12 +78,13 @@ class Event(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """An event as it stands in the log."""
+    """An event as it stands in the log; of an erased one text and metadata are empty."""
 
     event: Event
     sequence: int
     arrival_ms: int
     store_id: str
+    erased_ms: int = 0
 
 
 class Appended(NamedTuple):
@@ -93,6 +94,7 @@ class Appended(NamedTuple):
     sequence: int
     created: bool
     error: MemorydError | None = None
+    erased: bool = False  # the log knows it, and has erased it
 
 
 def checked(event: Event) -> Event:

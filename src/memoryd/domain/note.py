@@ -16,7 +16,7 @@ KINDS: Final = ("note", "archive", "scratchpad", "daily")
 SCOPES: Final = ("session", "project", "global")  # from the narrowest to the widest
 MODES: Final = ("append", "overwrite")
 CATEGORIES: Final = ("core", "daily", "conversation")
-ACTIONS: Final = ("remember", "edit", "aliases", "forget", "restore", "import")
+ACTIONS: Final = ("remember", "edit", "aliases", "forget", "restore", "import", "erase")
 
 WRITE_LIMIT: Final = 64 * 1024
 CONTENT_LIMIT: Final = 1024 * 1024

@@ -329,6 +329,7 @@ class Event(_message.Message):
     ARRIVAL_MS_FIELD_NUMBER: _builtins.int
     SEQUENCE_FIELD_NUMBER: _builtins.int
     STORE_ID_FIELD_NUMBER: _builtins.int
+    ERASED_MS_FIELD_NUMBER: _builtins.int
     event_id: _builtins.str
     """A ULID, or any printable text of up to 256 bytes. Empty: the daemon makes
     a ULID from the time of the event.
@@ -361,6 +362,11 @@ class Event(_message.Message):
     """The store in which it was first written. Set by the daemon, ignored in
     requests.
     """
+    erased_ms: _builtins.int
+    """When it was erased; its text and metadata are empty then, and sending it
+    again changes nothing. 0: it was not. Set by the daemon, ignored in
+    requests.
+    """
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Up to 64 KiB, keys and values together."""
@@ -382,10 +388,11 @@ class Event(_message.Message):
         arrival_ms: _builtins.int = ...,
         sequence: _builtins.int = ...,
         store_id: _builtins.str = ...,
+        erased_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_agent", b"_agent", "agent", b"agent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent", b"_agent", "agent", b"agent", "arrival_ms", b"arrival_ms", "event_id", b"event_id", "event_type", b"event_type", "metadata", b"metadata", "parent_id", b"parent_id", "project", b"project", "role", b"role", "sequence", b"sequence", "session_id", b"session_id", "store_id", b"store_id", "text", b"text", "timestamp_ms", b"timestamp_ms", "turn_id", b"turn_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent", b"_agent", "agent", b"agent", "arrival_ms", b"arrival_ms", "erased_ms", b"erased_ms", "event_id", b"event_id", "event_type", b"event_type", "metadata", b"metadata", "parent_id", b"parent_id", "project", b"project", "role", b"role", "sequence", b"sequence", "session_id", b"session_id", "store_id", b"store_id", "text", b"text", "timestamp_ms", b"timestamp_ms", "turn_id", b"turn_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__agent: _TypeAlias = _typing.Literal["agent"]  # noqa: Y015
     _WhichOneofArgType__agent: _TypeAlias = _typing.Literal["_agent", b"_agent"]  # noqa: Y015
@@ -1240,6 +1247,7 @@ class TocNode(_message.Message):
     SUMMARIZER_FIELD_NUMBER: _builtins.int
     PROVISIONAL_FIELD_NUMBER: _builtins.int
     PARENT_ID_FIELD_NUMBER: _builtins.int
+    LESS_TRUSTED_FIELD_NUMBER: _builtins.int
     node_id: _builtins.str
     """toc:year:2026, toc:month:2026-01, toc:week:2026-W05, toc:day:2026-01-31, or
     toc:segment: with a ULID. Weeks are ISO weeks and belong to the month and
@@ -1262,6 +1270,10 @@ class TocNode(_message.Message):
     """True if the period may still grow."""
     parent_id: _builtins.str
     """The node right above; empty for a year."""
+    less_trusted: _builtins.bool
+    """True if some of its words come from a tool, and so perhaps from a file or
+    a web page: see the sources of its bullets.
+    """
     @_builtins.property
     def bullets(self) -> _containers.RepeatedCompositeFieldContainer[Global___TocBullet]: ...
     @_builtins.property
@@ -1297,10 +1309,11 @@ class TocNode(_message.Message):
         summarizer: _builtins.str = ...,
         provisional: _builtins.bool = ...,
         parent_id: _builtins.str = ...,
+        less_trusted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_summary", b"_summary", "summary", b"summary"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_summary", b"_summary", "agents", b"agents", "bullets", b"bullets", "child_node_ids", b"child_node_ids", "end_time_ms", b"end_time_ms", "event_count", b"event_count", "keywords", b"keywords", "level", b"level", "node_id", b"node_id", "parent_id", b"parent_id", "provisional", b"provisional", "session_ids", b"session_ids", "start_time_ms", b"start_time_ms", "summarizer", b"summarizer", "summary", b"summary", "title", b"title", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_summary", b"_summary", "agents", b"agents", "bullets", b"bullets", "child_node_ids", b"child_node_ids", "end_time_ms", b"end_time_ms", "event_count", b"event_count", "keywords", b"keywords", "less_trusted", b"less_trusted", "level", b"level", "node_id", b"node_id", "parent_id", b"parent_id", "provisional", b"provisional", "session_ids", b"session_ids", "start_time_ms", b"start_time_ms", "summarizer", b"summarizer", "summary", b"summary", "title", b"title", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__summary: _TypeAlias = _typing.Literal["summary"]  # noqa: Y015
     _WhichOneofArgType__summary: _TypeAlias = _typing.Literal["_summary", b"_summary"]  # noqa: Y015
@@ -1316,20 +1329,32 @@ class TocBullet(_message.Message):
 
     TEXT_FIELD_NUMBER: _builtins.int
     GRIP_IDS_FIELD_NUMBER: _builtins.int
+    SOURCES_FIELD_NUMBER: _builtins.int
+    LESS_TRUSTED_FIELD_NUMBER: _builtins.int
     text: _builtins.str
+    less_trusted: _builtins.bool
+    """True if one of them is a tool."""
     @_builtins.property
     def grip_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The evidence, at least one: see ExpandGrip."""
+
+    @_builtins.property
+    def sources(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Who said the evidence: of each grip the agent and the role, such as
+        "claude-code tool"; empty for a grip that is gone.
+        """
 
     def __init__(
         self,
         *,
         text: _builtins.str = ...,
         grip_ids: _abc.Iterable[_builtins.str] | None = ...,
+        sources: _abc.Iterable[_builtins.str] | None = ...,
+        less_trusted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["grip_ids", b"grip_ids", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["grip_ids", b"grip_ids", "less_trusted", b"less_trusted", "sources", b"sources", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2417,6 +2442,8 @@ class TeleportSearchResult(_message.Message):
     GRIP_IDS_FIELD_NUMBER: _builtins.int
     TITLE_FIELD_NUMBER: _builtins.int
     SCOPE_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
+    LESS_TRUSTED_FIELD_NUMBER: _builtins.int
     doc_id: _builtins.str
     """The id of the event, node, grip or note."""
     doc_type: Global___TeleportDocType.ValueType
@@ -2446,6 +2473,12 @@ class TeleportSearchResult(_message.Message):
     """Of a node: its title. Of a note: its name."""
     scope: _builtins.str
     """Of a note: session, project or global."""
+    origin: _builtins.str
+    """Who said it: the agent, the role, and of a tool its name. Of a node: who
+    summed it up. Of a note: its author.
+    """
+    less_trusted: _builtins.bool
+    """True if a tool said it, or some of it, and so perhaps a file or a web page."""
     @_builtins.property
     def highlights(self) -> _containers.RepeatedCompositeFieldContainer[Global___Highlight]: ...
     @_builtins.property
@@ -2487,10 +2520,12 @@ class TeleportSearchResult(_message.Message):
         grip_ids: _abc.Iterable[_builtins.str] | None = ...,
         title: _builtins.str = ...,
         scope: _builtins.str = ...,
+        origin: _builtins.str = ...,
+        less_trusted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_agent", b"_agent", "_keywords", b"_keywords", "_timestamp_ms", b"_timestamp_ms", "agent", b"agent", "keywords", b"keywords", "timestamp_ms", b"timestamp_ms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent", b"_agent", "_keywords", b"_keywords", "_timestamp_ms", b"_timestamp_ms", "agent", b"agent", "doc_id", b"doc_id", "doc_type", b"doc_type", "event_id", b"event_id", "grip_ids", b"grip_ids", "highlights", b"highlights", "keywords", b"keywords", "node_ids", b"node_ids", "project", b"project", "reasons", b"reasons", "role", b"role", "scope", b"scope", "score", b"score", "segment_id", b"segment_id", "sequence", b"sequence", "session_id", b"session_id", "snippet", b"snippet", "snippet_offset", b"snippet_offset", "timestamp_ms", b"timestamp_ms", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent", b"_agent", "_keywords", b"_keywords", "_timestamp_ms", b"_timestamp_ms", "agent", b"agent", "doc_id", b"doc_id", "doc_type", b"doc_type", "event_id", b"event_id", "grip_ids", b"grip_ids", "highlights", b"highlights", "keywords", b"keywords", "less_trusted", b"less_trusted", "node_ids", b"node_ids", "origin", b"origin", "project", b"project", "reasons", b"reasons", "role", b"role", "scope", b"scope", "score", b"score", "segment_id", b"segment_id", "sequence", b"sequence", "session_id", b"session_id", "snippet", b"snippet", "snippet_offset", b"snippet_offset", "timestamp_ms", b"timestamp_ms", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__agent: _TypeAlias = _typing.Literal["agent"]  # noqa: Y015
     _WhichOneofArgType__agent: _TypeAlias = _typing.Literal["_agent", b"_agent"]  # noqa: Y015

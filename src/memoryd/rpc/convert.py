@@ -65,7 +65,7 @@ def to_event(message: pb.Event) -> Event:
 
 def from_recorded(recorded: Recorded) -> pb.Event:
     """An event of the log as a message."""
-    event, sequence, arrival_ms, store_id = recorded
+    event, sequence, arrival_ms, store_id, erased_ms = recorded
     return pb.Event(
         event_id=event.event_id,
         session_id=event.session_id,
@@ -81,6 +81,7 @@ def from_recorded(recorded: Recorded) -> pb.Event:
         arrival_ms=arrival_ms,
         sequence=sequence,
         store_id=store_id,
+        erased_ms=erased_ms,
     )
 
 
@@ -89,7 +90,7 @@ def from_appended(results: list[Appended]) -> pb.IngestEventsResponse:
     response = pb.IngestEventsResponse()
     add = response.results.add
     created = refused = 0
-    for event_id, sequence, is_new, error in results:
+    for event_id, sequence, is_new, error, _ in results:
         if error is None:
             add(event_id=event_id, created=is_new, sequence=sequence)
             created += is_new

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from memoryd.domain import ids
+from memoryd.domain.erasure import Erased
 from memoryd.domain.errors import InvalidInput
 from memoryd.domain.event import Appended, Event, checked
 from memoryd.domain.redact import Redactor, joined
@@ -26,6 +27,7 @@ class Ingest:
         self._clock_ms = clock_ms
         self._project = project
         self._redactor = redactor
+        self.erased = Erased()  # what was erased is not taken in again, whoever tells of it
         # told of each summary of a compaction that is in the log, be it new or known
         self.on_compaction: Callable[[Event], None] = lambda _event: None
 
@@ -36,6 +38,9 @@ class Ingest:
         """
         event, counts = self._redacted(_sound(event, idempotent=idempotent))
         draft = self._draft(event, counts, self._clock_ms(), idempotent=idempotent)
+        gone = self.erased.find(draft.event)
+        if gone is not None:
+            return Appended(draft.event.event_id, gone.sequence, created=False, erased=True)
         result = self._committer.append([draft])[0]
         if result.error is not None:
             raise result.error
@@ -55,26 +60,37 @@ class Ingest:
                 f"the batch holds {count} events, over the limit of {BATCH_LIMIT}: send it in parts"
             )
             raise InvalidInput(msg)
+        settled: dict[int, Appended] = {}  # without a write
         sound: list[Event] = []
-        refused: dict[int, Appended] = {}
+        places: list[int] = []
         for index, event in enumerate(events):
             try:
                 sound.append(_sound(event, idempotent=idempotent))
             except InvalidInput as error:
-                refused[index] = Appended(event.event_id, 0, created=False, error=error)
-        drafts = self._drafts(sound, idempotent=idempotent)
+                settled[index] = Appended(event.event_id, 0, created=False, error=error)
+            else:
+                places.append(index)
+        drafts: list[Draft] = []
+        for index, draft in zip(places, self._drafts(sound, idempotent=idempotent), strict=True):
+            gone = self.erased.find(draft.event)
+            if gone is None:
+                drafts.append(draft)
+            else:
+                id_ = draft.event.event_id
+                settled[index] = Appended(id_, gone.sequence, created=False, erased=True)
         written = self._committer.append(drafts) if drafts else []
         if not restoring:
             self._tell(drafts, written)
-        if not refused:
+        if not settled:
             return written
         rest = iter(written)
-        return [refused[i] if i in refused else next(rest) for i in range(count)]
+        return [settled[i] if i in settled else next(rest) for i in range(count)]
 
     def _tell(self, drafts: list[Draft], written: list[Appended]) -> None:
         for draft, result in zip(drafts, written, strict=True):
             metadata = draft.event.metadata
-            if metadata and metadata.get("compaction") == "true" and result.error is None:
+            kept = result.error is None and not result.erased
+            if kept and metadata and metadata.get("compaction") == "true":
                 self.on_compaction(draft.event)
 
     def _drafts(self, events: list[Event], *, idempotent: bool) -> list[Draft]:

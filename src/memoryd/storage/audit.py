@@ -16,6 +16,7 @@ from memoryd.domain.session import AgentStats, SessionStats
 from memoryd.storage import codec
 from memoryd.storage.db import Database
 from memoryd.storage.gaps import EVENTS, Gap, Steps, gaps_of
+from memoryd.storage.receipts import Receipts
 from memoryd.storage.salvage import scan_past
 from memoryd.storage.slots import Slots, short
 
@@ -150,15 +151,19 @@ class Audit:
         slots, sessions = self._slots, self._sessions
         strange = Runs("event", "is stored twice, or under a number that was never given")
         misplaced = Runs("event", "is stored under another time or id than its own")
+        unsaid = Runs("event", "is erased, and no receipt says so")
+        receipts = Receipts(self._db).digests()
 
         def each(key: bytes, value: bytes) -> None:
-            head, digest, speaks = codec.seal(value)
+            head, digest, speaks, erased = codec.seal(value)
             fields = codec.head_fields(head)
             event_id, session, time_ms, agent, project = (*fields[:3], *fields[6:8])
             sequence = fields[10]
             if not slots.put(sequence, digest, key):
                 strange.add(sequence)
                 return
+            if erased and receipts.get(event_id) != (sequence, digest):
+                unsaid.add(sequence)
             self.events += 1
             self.indexable += speaks and sequence <= self._indexed
             if event_key(time_ms, event_id) != key:
@@ -168,6 +173,7 @@ class Audit:
         yield from self._read("events", each)
         yield from strange.faults("events")
         yield from misplaced.faults("events")
+        yield from unsaid.faults("events")
 
     def _count(self, tally: _Tally, key: bytes, time_ms: int, who: tuple[str, str]) -> None:
         tally.events += 1

@@ -3,9 +3,10 @@
 Every value begins with a version byte. An event keeps its text apart from everything else, so
 that a text can be erased and the running hash still be checked::
 
-    event = version, msgpack([head, text])
-    head  = msgpack([id, session, time, type, role, metadata, agent, project, parent, turn,
-                     sequence, arrival, store])
+    event  = version, msgpack([head, text])
+    erased = 02, msgpack([head without metadata, hash of the text, digest, time of erasure])
+    head   = msgpack([id, session, time, type, role, metadata, agent, project, parent, turn,
+                      sequence, arrival, store])
 """
 
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from memoryd.domain.session import AgentStats, SessionStats
 from memoryd.domain.toc import Bullet, Grip, Level, Node
 
 VERSION = b"\x01"
+ERASED = b"\x02"
 
 Pack = Callable[[Any], bytes]
 
@@ -29,6 +31,9 @@ _unpack = msgpack.unpackb
 _new = tuple.__new__
 _PLACE = Struct(">QQ")
 _CHAIN_END = 33
+_METADATA = 5  # its place in a head
+_TEXT = 5  # the place of the text in an event
+_SENSELESS = "make no sense: run `memory verify`"
 
 
 def packer() -> Pack:
@@ -70,18 +75,52 @@ def split_event(value: bytes) -> tuple[bytes, str]:
     return head, text
 
 
+class Stub(NamedTuple):
+    """What stays of an erased event."""
+
+    head: bytes  # without metadata
+    text_hash: bytes
+    digest: bytes  # of the head as it was, and the text hash
+    erased_ms: int
+
+
+def stub_value(value: bytes, erased_ms: int) -> bytes:
+    """The stored bytes of an event without its text and metadata; erased ones stay as they are."""
+    if value[:1] == ERASED:
+        return value
+    head, text = split_event(value)
+    hash_of_text = text_hash(text)
+    fields = _unpack(head)
+    fields[_METADATA] = {}
+    body: bytes = _pack((_pack(fields), hash_of_text, digest(head, hash_of_text), erased_ms))
+    return ERASED + body
+
+
+def read_stub(value: bytes) -> Stub:
+    """What stays of an erased event. Raises StoreDamaged if the bytes make no sense."""
+    try:
+        return Stub(*_unpack(memoryview(value)[1:]))
+    except (ValueError, TypeError, msgpack.exceptions.UnpackException) as error:
+        raise StoreDamaged(f"an erased event's bytes {_SENSELESS}") from error
+
+
 class Seal(NamedTuple):
-    """What a check needs of an event: all that the running hash is made of, and no text."""
+    """What a check needs of an event: what stands for it in the running hash, and no text."""
 
     head: bytes
-    digest: bytes  # what the running hash takes of it
+    digest: bytes
     speaks: bool  # whether there is a text to be searched
+    erased: bool  # only a receipt can say that the head is right
 
 
 def seal(value: bytes) -> Seal:
     """What a check needs of a stored event. Raises StoreDamaged if its bytes make no sense."""
+    if value[:1] == ERASED:
+        stub = read_stub(value)
+        return Seal(stub.head, stub.digest, speaks=False, erased=True)
     head, text = split_event(value)
-    return Seal(head, digest(head, text_hash(text)), bool(text.strip()))
+    made = digest(head, text_hash(text))
+    return Seal(head, made, bool(text.strip()), erased=False)
 
 
 def head_fields(head: bytes) -> list[Any]:
@@ -95,6 +134,8 @@ def head_fields(head: bytes) -> list[Any]:
 
 def read_event(value: bytes) -> Recorded:
     """The event in its stored bytes. Raises StoreDamaged if they make no sense."""
+    if value[:1] == ERASED:
+        return _read_erased(value)
     if value[:1] != VERSION:
         split_event(value)  # says what is wrong
     try:
@@ -118,7 +159,14 @@ def read_event(value: bytes) -> Recorded:
         raise StoreDamaged("an event's stored bytes make no sense: run `memory verify`") from error
     said = (event_id, session, time_ms, type_, role, text, metadata, agent, project, parent, turn)
     # as the classes themselves would, at half the price
-    return _new(Recorded, (_new(Event, said), sequence, arrival_ms, store_id))
+    return _new(Recorded, (_new(Event, said), sequence, arrival_ms, store_id, 0))
+
+
+def _read_erased(value: bytes) -> Recorded:
+    head, _, _, erased_ms = read_stub(value)
+    *said, sequence, arrival_ms, store_id = head_fields(head)
+    said.insert(_TEXT, "")
+    return Recorded(Event(*said), sequence, arrival_ms, store_id, erased_ms)
 
 
 def place_value(time_ms: int, sequence: int) -> bytes:

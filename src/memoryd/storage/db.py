@@ -12,7 +12,17 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from rocksdict import AccessType, Cache, Checkpoint, ColumnFamily, Rdict, RdictIter, WriteBatch
+from rocksdict import (
+    AccessType,
+    BottommostLevelCompaction,
+    Cache,
+    Checkpoint,
+    ColumnFamily,
+    CompactOptions,
+    Rdict,
+    RdictIter,
+    WriteBatch,
+)
 
 from memoryd.domain.errors import FormatUnknown, StoreDamaged, StoreError
 from memoryd.storage.engine import (
@@ -48,7 +58,7 @@ COLUMN_FAMILIES: Final = {
     "note_heads": "place, name -> the latest revision without its content",
     "note_aliases": "place, alias -> name",
     "gaps": "kind, first sequence -> last sequence, running hash, time: what a repair found gone",
-    "receipts": "number -> what was erased, by whom and when; append-only",
+    "receipts": "number -> who erased which events, or how an erasure ended; append-only",
     "meta": "format version, store id, counters",
 }
 
@@ -237,17 +247,25 @@ class Database:
             raise write_error(error) from error
 
     def compact(
-        self, alive: Callable[[], bool], told: Callable[[str], object] = lambda _family: None
+        self,
+        alive: Callable[[], bool],
+        told: Callable[[str], object] = lambda _family: None,
+        *,
+        rewrite: bool = False,
     ) -> None:
         """Merge each family's tables, as long as it is wanted; other threads run meanwhile.
 
-        ``told`` hears of each family that is done. Raises StoreDamaged if something could not be
-        read: RocksDB itself reports success.
+        ``told`` hears of each family that is done. With ``rewrite``, every table is written anew,
+        so that nothing stays that was overwritten or deleted before. Raises StoreDamaged if
+        something could not be read: RocksDB itself reports success.
         """
         failed = self.background_errors()
+        options = CompactOptions()
+        if rewrite:
+            options.set_bottommost_level_compaction(BottommostLevelCompaction.force())
         for name, family in self._families.items():
             if alive():
-                family.compact_range(None, None)
+                family.compact_range(None, None, options)
                 told(name)
         if self.background_errors() > failed:
             raise StoreDamaged("compaction has failed: run `memory verify` to see what is affected")

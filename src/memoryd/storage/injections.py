@@ -1,13 +1,17 @@
-"""The injection ledger: which block was given to which session, and when. Append-only.
+"""The injection ledger: which block was given to which session, and when.
 
+Append-only but for erasures, which empty the blocks that told of what is gone.
 Neither derived nor part of the conversation: what a model was shown cannot be made again once
 notes and nodes have changed. A record is in the write-ahead log before the call returns; the next
 sync of the committer brings it to the disk.
 """
 
 import threading
+from collections.abc import Callable
 from struct import Struct
 from typing import Final, NamedTuple
+
+from rocksdict import WriteBatch
 
 from memoryd.storage import codec
 from memoryd.storage.db import Database
@@ -52,6 +56,18 @@ class Injections:
             self._db.write(batch)
             return given._replace(number=number)
 
+    def erase(self, batch: WriteBatch, told_of: Callable[[Injection], bool]) -> int:
+        """Have a batch take block and question out of some records; how many those are."""
+        count = 0
+        for key, stored in self._db.scan(_FAMILY, _SESSION, _SESSION + b"\xff"):
+            session, number = key[1 : -_NUMBER.size - 1].decode(), _NUMBER.unpack(key[-8:])[0]
+            given = _read(session, number, stored)
+            if (given.text or given.query) and told_of(given):
+                emptied = given._replace(text="", query="")
+                batch.put(key, codec.value(emptied[2:]), self._db.handle(_FAMILY))
+                count += 1
+        return count
+
     def count(self, session_id: str) -> int:
         """How many blocks a session was given."""
         key = self._last(_SESSION, session_id)
@@ -60,11 +76,7 @@ class Injections:
     def get(self, session_id: str, number: int) -> Injection | None:
         """One block that a session was given."""
         stored = self._db.get(_FAMILY, _start(_SESSION, session_id) + _NUMBER.pack(number))
-        if stored is None:
-            return None
-        time_ms, agent, query, budget, text, sections = codec.read(stored, "injection")
-        told = tuple((n, state, tuple(i), tuple(o)) for n, state, i, o in sections)
-        return Injection(session_id, number, time_ms, agent, query, budget, text, told)
+        return None if stored is None else _read(session_id, number, stored)
 
     def last_ms(self, agent: str) -> int:
         """When an agent was last given a block; 0 if never."""
@@ -76,6 +88,12 @@ class Injections:
         stop = start[:-1] + _AFTER
         scan = self._db.scan(_FAMILY, start, stop, reverse=True)
         return next((key for key, _ in scan), b"")
+
+
+def _read(session_id: str, number: int, stored: bytes) -> Injection:
+    time_ms, agent, query, budget, text, sections = codec.read(stored, "injection")
+    told = tuple((n, state, tuple(i), tuple(o)) for n, state, i, o in sections)
+    return Injection(session_id, number, time_ms, agent, query, budget, text, told)
 
 
 def _start(kind: bytes, name: str) -> bytes:

@@ -303,7 +303,9 @@ class _Pen:
             known, sequence = self._written[sent.event_id]
         else:
             key = event_key(codec.read_place(place)[0], sent.event_id)
-            known, sequence, _, _ = self._log.at_key(key)
+            known, sequence, _, _, erased_ms = self._log.at_key(key)
+            if erased_ms:  # whatever it says now: what was erased does not come back
+                return Appended(sent.event_id, sequence, created=False, erased=True)
         field = difference(known, sent, timed=timed)
         if field is not None:
             msg = (

@@ -5,7 +5,7 @@ gives way to the next. All writing goes through a `Change`, one atomic batch, an
 thread alone, the pump's. Everything else may be called from any thread.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -121,12 +121,24 @@ class Nodes:
         start, stop = _node_key(node_id, 0), _node_key(node_id, 2**32 - 1)
         return [_VERSION.unpack(k[-4:])[0] for k, _ in self._db.scan("toc_nodes", start, stop)]
 
+    def stored(self) -> Iterator[Node]:
+        """Every stored version of every node, also of those that are no more."""
+        for key, value in self._db.scan("toc_nodes"):
+            name, version = key[:-5].decode(), _VERSION.unpack(key[-4:])[0]
+            yield codec.read_node(name, version, value)
+
     def grip(self, grip_id: str) -> Grip:
         """A grip. Raises NotFound."""
         stored = self._db.get("grips", grip_id.encode())
         if stored is None:
             raise NotFound(f"there is no grip {grip_id}")
         return codec.read_grip(grip_id, stored)
+
+    def sources(self, grip_ids: Sequence[str]) -> list[str]:
+        """Who said each of some grips; "" for one that is gone."""
+        found = self._db.get_many("grips", [grip_id.encode() for grip_id in grip_ids])
+        pairs = zip(grip_ids, found, strict=True)
+        return [codec.read_grip(g, stored).source if stored else "" for g, stored in pairs]
 
     def grips(self) -> Iterator[Grip]:
         """Every grip, also those of versions that are no longer the latest."""
@@ -195,11 +207,16 @@ class Change:
         self._changed = nodes.changed
         self._handles = {family: db.handle(family) for family in (*_FAMILIES, "checkpoints")}
 
-    def put_node(self, node: Node) -> bool:
-        """Make this the latest version of a node; say whether that changed anything."""
+    def put_node(self, node: Node, *, anew: bool = False) -> bool:
+        """Make this the latest version of a node; say whether that changed anything.
+
+        With ``anew`` it is written in any case, and every other version goes.
+        """
         old = self._nodes.find(node.node_id)
-        if old is not None and old._replace(version=node.version) == node:
+        if not anew and old is not None and old._replace(version=node.version) == node:
             return False
+        if anew:
+            self.drop_versions(node.node_id)
         if old is not None:
             version = old.version + 1
         else:
@@ -230,6 +247,16 @@ class Change:
         self.clear_unwritten(old.level, node_id)
         self._batch.delete(node_id.encode(), self._handles["toc_latest"])
         return True
+
+    def drop_versions(self, node_id: str, *, but: int = 0) -> None:
+        """Take every stored version of a node out, but for one."""
+        for version in self._nodes.versions(node_id):
+            if version != but:
+                self._batch.delete(_node_key(node_id, version), self._handles["toc_nodes"])
+
+    def drop_grip(self, grip_id: str) -> None:
+        """Take a grip out."""
+        self._batch.delete(grip_id.encode(), self._handles["grips"])
 
     def put_grip(self, grip: Grip) -> None:
         """Keep a grip."""

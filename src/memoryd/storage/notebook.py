@@ -3,6 +3,7 @@
 Three families, the same in RocksDB and in SQLite; docs/format.md specifies them::
 
     notes         sequence -> running hash, head, content     every revision, in order
+                  (of an erased one, the hash of its content)
     note_heads    place, name -> head of the latest revision
     note_aliases  place, alias -> name
 
@@ -16,6 +17,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 import msgpack
 
 from memoryd.domain.chain import GENESIS, HASH_BYTES, link, text_hash
+from memoryd.domain.erasure import GONE
 from memoryd.domain.errors import Conflict, InvalidInput, NotFound, StoreDamaged
 from memoryd.domain.keys import sequence_key, split_sequence_key
 from memoryd.domain.note import Note, Place, Revision, checked, note_id
@@ -24,6 +26,7 @@ from memoryd.storage.gaps import NOTES, Steps, gaps_of, last_gap
 FAMILIES: Final = ("notes", "note_heads", "note_aliases")
 
 _VERSION: Final = b"\x01"
+_ERASED: Final = b"\x02"
 _HASH_END: Final = 1 + HASH_BYTES
 _LEADING: Final = 3  # name, content, aliases
 _REMEDY: Final = "run `memory verify`, then `memory restore` or `memory repair`"
@@ -233,19 +236,36 @@ def read_head(head: bytes) -> Revision:
 
 def read_revision(stored: bytes) -> Revision:
     """The revision in its stored bytes. Raises StoreDamaged if they make no sense."""
-    _, head, content = split(stored)
+    _, head, content = _split(stored)
     revision = read_head(head)
-    return revision._replace(note=revision.note._replace(content=content))
+    said = content if isinstance(content, str) else GONE
+    return revision._replace(note=revision.note._replace(content=said))
 
 
-def split(stored: bytes) -> tuple[bytes, bytes, str]:
-    """Running hash, head and content. Raises StoreDamaged if the bytes make no sense."""
+def seal(stored: bytes) -> tuple[bytes, bytes, bytes]:
+    """Running hash, head, and the hash of the content, which an erased revision has no more."""
+    chain, head, content = _split(stored)
+    return chain, head, text_hash(content) if isinstance(content, str) else content
+
+
+def erased(stored: bytes) -> bytes:
+    """The stored bytes of a revision without its content; the running hash still holds."""
+    chain, head, content = _split(stored)
+    if not isinstance(content, str):
+        return stored
+    body: bytes = msgpack.packb((head, text_hash(content)))
+    return _ERASED + chain + body
+
+
+def _split(stored: bytes) -> tuple[bytes, bytes, str | bytes]:
+    """Running hash, head, and content or, of an erased revision, its hash. Raises StoreDamaged."""
     try:
-        if stored[:1] != _VERSION:
-            raise ValueError(stored[:1])  # noqa: TRY301 - one answer to every kind of nonsense
         head, content = msgpack.unpackb(stored[_HASH_END:])
+        kind = {_VERSION: str, _ERASED: bytes}[stored[:1]]
+        if not isinstance(content, kind):
+            raise TypeError(stored[:1])  # noqa: TRY301 - one answer to every kind of nonsense
         return stored[1:_HASH_END], head, content
-    except (ValueError, TypeError, msgpack.exceptions.UnpackException) as error:
+    except (LookupError, ValueError, TypeError, msgpack.exceptions.UnpackException) as error:
         raise StoreDamaged(f"the bytes of a stored note make no sense: {_REMEDY}") from error
 
 
@@ -266,8 +286,8 @@ def check_notes(shelf: Shelf, first: int = 1) -> Iterator[str]:
         expected, previous = steps.over(expected, previous)
         if sequence != expected:
             yield f"revisions {expected} to {sequence - 1} of the notes are missing"
-        chain, head, content = split(stored)
-        if previous is not None and link(previous, head, text_hash(content)) != chain:
+        chain, head, hashed = seal(stored)
+        if previous is not None and link(previous, head, hashed) != chain:
             yield f"revision {sequence} of the notes does not match the running hash"
         else:
             yield from _check_names(shelf, book, read_head(head))

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from memoryd.domain.chain import digest, text_hash
+from memoryd.domain.chain import digest
 from memoryd.domain.errors import StoreDamaged
 from memoryd.domain.keys import split_sequence_key
-from memoryd.storage.notebook import name_key, read_head, split
+from memoryd.storage.notebook import name_key, read_head, seal
 from memoryd.storage.walk import Link
 
 
@@ -13,9 +13,9 @@ def note_links(entries: Iterator[tuple[bytes, bytes]]) -> Iterator[Link]:
     """Every revision that can be read, as an entry of the chain; nonsense is passed over."""
     for key, value in entries:
         try:
-            chain, head, content = split(value)
+            chain, head, hashed = seal(value)
             if read_head(head).sequence == split_sequence_key(key):
-                yield Link(split_sequence_key(key), digest(head, text_hash(content)), chain)
+                yield Link(split_sequence_key(key), digest(head, hashed), chain)
         except (StoreDamaged, ValueError):
             continue
 
@@ -26,7 +26,7 @@ def rebuild_names(revisions: list[bytes]) -> Iterator[tuple[str, bytes, bytes]]:
     aliases: dict[bytes, bytes] = {}
     owned: dict[bytes, list[bytes]] = {}
     for stored in revisions:
-        _, head, _ = split(stored)
+        _, head, _ = seal(stored)
         revision = read_head(head)
         note = revision.note
         key = name_key(note.place, note.name)

@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Final
 
-from memoryd.domain.chain import GENESIS, link, text_hash
+from memoryd.domain.chain import GENESIS, link_digest
 from memoryd.domain.errors import FormatOld, FormatUnknown, StoreDamaged, StoreLocked
 from memoryd.domain.keys import sequence_key, session_prefix, split_sequence_key
 from memoryd.project import private_dir
@@ -33,7 +33,8 @@ from memoryd.storage.injections import Injections
 from memoryd.storage.ledger import Ledger
 from memoryd.storage.log import Log
 from memoryd.storage.nodes import Nodes
-from memoryd.storage.notebook import NoteBook, check_notes, split
+from memoryd.storage.notebook import NoteBook, check_notes, seal
+from memoryd.storage.receipts import Receipts
 
 FORMAT_VERSION: Final = 2
 NOTES_MARK: Final = "HIGHWATER-NOTES"
@@ -106,6 +107,7 @@ class Store:
             self.checkpoints = Checkpoints(self.db)
             self.ledger = Ledger(self.db)
             self.injections = Injections(self.db)
+            self.receipts = Receipts(self.db)
             check_end(self.db, self.log, self.highwater.mark)
             self.notes_tail = NoteBook(self.db).tail()  # moved by who writes notes
             self.notes_mark = self._open_notes_mark(new=new or not self.highwater.mark.sequence)
@@ -232,7 +234,7 @@ def notes_end_problems(db: Database, mark: Mark) -> Iterator[str]:
         return
     if mark.sequence and mark != (tail.sequence, mark.store_id, tail.chain):
         stored = db.get("notes", sequence_key(mark.sequence))
-        if stored is None or split(stored)[0] != mark.chain:
+        if stored is None or seal(stored)[0] != mark.chain:
             yield f"revision {mark.sequence} of the notes is not the one that was written"
     yield from check_notes(db, max(1, tail.sequence - _CHECKED_AT_OPEN + 1))
 
@@ -255,28 +257,42 @@ def check_range(db: Database, log: Log, first: int = 1) -> Iterator[str]:
         else:
             yield f"event {first - 1} is missing from the journal"
     expected, steps = first, Steps(gaps)
+    erased = Receipts(db).digests()
     for key, stored in db.scan("journal", sequence_key(first)):
         sequence = split_sequence_key(key)
         expected, previous = steps.over(expected, previous)
         if sequence != expected:
             yield f"events {expected} to {sequence - 1} are missing from the journal"
         chain, event_key = codec.read_journal(stored)
-        yield from _check_event(db, log, sequence, event_key, (previous, chain))
+        whole = _check_hash(db, sequence, event_key, (previous, chain), erased)
+        if whole:
+            yield whole
+        else:
+            yield from _check_event(db, log, sequence, event_key)
         previous, expected = chain, sequence + 1
 
 
-def _check_event(
-    db: Database, log: Log, sequence: int, key: bytes, chains: tuple[bytes | None, bytes]
-) -> Iterator[str]:
+def _check_hash(
+    db: Database,
+    sequence: int,
+    key: bytes,
+    chains: tuple[bytes | None, bytes],
+    erased: dict[str, tuple[int, bytes]],
+) -> str:
+    """What is wrong with an event's bytes, or ""; an erased one must be on a receipt."""
     value = db.get("events", key)
     if value is None:
-        yield f"event {sequence} is gone"
-        return
-    head, text = codec.split_event(value)
-    if chains[0] is not None and link(chains[0], head, text_hash(text)) != chains[1]:
-        yield f"event {sequence} does not match the running hash"
-        return
-    event = codec.read_event(value).event
+        return f"event {sequence} is gone"
+    found = codec.seal(value)
+    if found.erased and erased.get(key[8:].decode()) != (sequence, found.digest):
+        return f"event {sequence} is erased, and no receipt says so"
+    if chains[0] is not None and link_digest(chains[0], found.digest) != chains[1]:
+        return f"event {sequence} does not match the running hash"
+    return ""
+
+
+def _check_event(db: Database, log: Log, sequence: int, key: bytes) -> Iterator[str]:
+    event = log.at_key(key).event
     if db.get("event_ids", key[8:]) != codec.place_value(event.time_ms, sequence):
         yield f"event {sequence} is not found by its id"
     stats = log.session(event.session_id)

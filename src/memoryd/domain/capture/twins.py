@@ -19,6 +19,7 @@ the transcript's.
 """
 
 from collections.abc import Iterable, Mapping
+from enum import IntEnum
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -74,6 +75,32 @@ def find_twin(event: Event, nearby: Iterable[Event]) -> str:
     return best
 
 
+class Told(IntEnum):
+    """Who told of an event."""
+
+    OTHERWISE = 0
+    HOOK = 1
+    HOOK_LATE = 2  # some time after it had happened
+    TRANSCRIPT = 3
+
+
+def trace(event: Event) -> tuple[bytes, Told]:
+    """What stands for an event's kind and words, and who told of it."""
+    told = Told.TRANSCRIPT if imported(event) else Told.OTHERWISE
+    if from_a_hook(event):
+        told = Told.HOOK_LATE if _late(event) else Told.HOOK
+    return _digest(_kind(event), _words(event)), told
+
+
+def may_be_one(known: tuple[int, int], sent: tuple[int, int]) -> bool:
+    """Whether two tellers can mean one moment. Of each: who told, and the time."""
+    for (hook, hook_ms), (transcript, ms) in ((known, sent), (sent, known)):
+        if hook in _HOOKS and transcript == Told.TRANSCRIPT:
+            after = hook_ms - ms
+            return after >= -WINDOW_MS and (hook == Told.HOOK_LATE or after <= WINDOW_MS)
+    return False
+
+
 class Pairing:
     """Pairs the events of one session's transcript with those that hooks told."""
 
@@ -98,13 +125,20 @@ class Pairing:
 
     def _keep(self, event: Event) -> None:
         kind, words = _kind(event), _words(event)
-        late = event.metadata.get("hook") == "notify"
+        late = _late(event)
         if REDACTED in words:
             live = _Live(event.time_ms, event.event_id, late, words)
             self._redacted.setdefault(kind, []).append(live)
         else:
             live = _Live(event.time_ms, event.event_id, late, "")
             self._live.setdefault(_digest(kind, words), []).append(live)
+
+
+_HOOKS: Final = (Told.HOOK, Told.HOOK_LATE)
+
+
+def _late(event: Event) -> bool:
+    return event.metadata.get("hook") == "notify"
 
 
 def _take(waiting: list[_Live], time_ms: int, words: str) -> bool:
