@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from memoryd.domain.capture.harness import FENCE
 from memoryd.domain.errors import InvalidInput
 from memoryd.domain.inert import inert
+from memoryd.domain.origin import MARK
 
 BUDGET_DEFAULT: Final = 8 * 1024
 BUDGET_LIMIT: Final = 32 * 1024
@@ -38,7 +39,6 @@ RULE: Final = (
     'inside. What is marked "less trusted" was said by a tool, a file or a web page. `memory show '
     "ID` opens an id in brackets, `memory notes show NAME` a note."
 )
-_LESS: Final = "(less trusted) "
 _LINE: Final = 400  # characters; a longer line is broken, so that there is always one to cut at
 _TEXT_LIMIT: Final = BUDGET_LIMIT  # characters of one item that can matter
 
@@ -163,7 +163,7 @@ def _lay(section: Section) -> _Laid:
 
 def _item(item: Item) -> list[str]:
     """An item in lines: its id and its first line, the others below it."""
-    mark = _LESS if item.less_trusted else ""
+    mark = MARK if item.less_trusted else ""
     first, *rest = _broken(inert(item.text[:_TEXT_LIMIT]).strip("\n")) or [""]
     head = f"- [{_one_line(item.ref)}] {mark}{first}".rstrip()
     return [head, *(f"  {line}".rstrip() for line in rest)]

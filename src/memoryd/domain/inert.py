@@ -4,7 +4,8 @@ Whoever reads the block is a model, which may take for a tag what no parser woul
 case, blanks, wide or small forms, letters of other alphabets that look alike. So a text is folded
 to the letters that it seems to show, and what looks like a tag is found there:
 
-- a bracket before a name that matters loses its place to `STAND_IN`;
+- a bracket before a name that matters loses its place to `STAND_IN`: names of our own, of the
+  harness around us, of the ways in which models are told of roles and call tools;
 - the fence's own name is replaced wherever it stands without blanks, with or without a bracket.
 """
 
@@ -26,6 +27,31 @@ _OPENING: Final = re.compile(
 _TAGS: Final = ("memor", "systemreminder", "systemnotif", "userprompt", "sessionstart")
 _NAME: Final = "memorydcontext"
 _SEEN_AHEAD: Final = 40  # letters behind a bracket that are looked at
+# beginnings of what calls a tool, answers a call, or begins another speaker's turn
+_CALLS: Final = (
+    "functioncall",
+    "functionresult",
+    "invoke",
+    "parametername",
+    "toolcall",
+    "tooluse",
+    "toolresult",
+    "tooloutput",
+    "systemprompt",
+    "systemmessage",
+    "imstart",
+    "imend",
+    "endoftext",
+    "startheader",
+    "endofturn",
+    "startofturn",
+)
+_CALL_AHEAD: Final = 8  # a name space may stand before it
+# whole tags of one plain word, which in other places is a word like any other
+_ROLES: Final = re.compile(
+    r"<(?=\s*/?\s*(?:system|human|user|assistant|developer|instructions?)\s*/?\s*>|<\s*/?\s*sys\s*>>)",
+    re.IGNORECASE,
+)
 
 # digits and signs that pass for letters
 _LEET: Final = dict(zip("0134578$@|", "oieastbsal", strict=True))
@@ -78,9 +104,11 @@ class _Folded(NamedTuple):
 
 def inert(text: str) -> str:
     """The text without what does not print, and without anything that looks like a tag of ours."""
-    text = _visible(text)
-    if text.isascii() and not any(tag in text.translate(_ASCII) for tag in _TAGS):
-        return text
+    text = _ROLES.sub(STAND_IN, shown(text))
+    if text.isascii():
+        letters = text.translate(_ASCII)
+        if not any(tag in letters for tag in (*_TAGS, *_CALLS)):
+            return text
     folded = _fold(text)
     cuts = [*_names(text, folded)]
     taken = [range(start, stop) for start, stop, _ in cuts]
@@ -92,7 +120,7 @@ def inert(text: str) -> str:
     return "".join((*kept, text[position:]))
 
 
-def _visible(text: str) -> str:
+def shown(text: str) -> str:
     """The text as valid Unicode with nothing that does not print but newlines and tabs."""
     lines = "\n".join(text.splitlines())
     if lines.isascii():
@@ -146,14 +174,15 @@ def _names(text: str, folded: _Folded) -> list[tuple[int, int, str]]:
 
 def _tags(text: str, folded: _Folded) -> list[tuple[int, int, str]]:
     """Where brackets stand that seem to begin a tag, and what to put there."""
-    places = sorted({p for tag in _TAGS for p in _matches(folded.letters, tag)})
-    found: list[tuple[int, int, str]] = []
-    for bracket in _OPENING.finditer(text):
-        behind = bisect_left(folded.places, bracket.end())
-        near = bisect_left(places, behind)
-        if near < len(places) and places[near] <= behind + _SEEN_AHEAD:
-            found.append((bracket.start(), bracket.end(), STAND_IN))
-    return found
+    found: dict[int, tuple[int, int, str]] = {}
+    for names, ahead in ((_TAGS, _SEEN_AHEAD), (_CALLS, _CALL_AHEAD)):
+        places = sorted({p for tag in names for p in _matches(folded.letters, tag)})
+        for bracket in _OPENING.finditer(text) if places else ():
+            behind = bisect_left(folded.places, bracket.end())
+            near = bisect_left(places, behind)
+            if near < len(places) and places[near] <= behind + ahead:
+                found[bracket.start()] = (bracket.start(), bracket.end(), STAND_IN)
+    return list(found.values())
 
 
 def _matches(letters: str, wanted: str) -> list[int]:
@@ -166,6 +195,6 @@ def _matches(letters: str, wanted: str) -> list[int]:
     ]
 
 
-@lru_cache(16)
+@lru_cache(64)
 def _pattern(wanted: str) -> re.Pattern[str]:
     return re.compile("(?=(" + "".join(f"[{letter}?]" for letter in wanted) + "))")

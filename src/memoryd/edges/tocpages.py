@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from memoryd.domain.origin import MARK
 from memoryd.edges.page import Page, escaped, escaped_lines
 from memoryd.wire import KEYWORDS_SHOWN, Missing
 
@@ -80,7 +81,9 @@ def _words(node: Node, evidence: "_Evidence") -> Iterator[str]:
     if node["summary"].strip():
         yield ""
     for bullet in node["bullets"]:
-        yield f"- {' '.join([escaped(bullet['text']), *evidence.links(bullet['grip_ids'])])}"
+        mark = MARK if bullet["less_trusted"] else ""
+        words = [escaped(f"{mark}{bullet['text']}"), *evidence.links(bullet["grip_ids"])]
+        yield f"- {' '.join(words)}"
     if node["bullets"]:
         yield ""
     if node["keywords"]:

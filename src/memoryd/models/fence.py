@@ -8,6 +8,7 @@ import re
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
+from memoryd.domain.inert import shown
 from memoryd.domain.segment import tokens
 
 STAND_IN: Final = "\u2039"  # for the "<" of a tag in the text
@@ -16,9 +17,6 @@ _TAGS: Final = "transcript|event|context|nodes|node|bullet"
 # also the wide and the small form, and whatever does not print between bracket and name
 _BRACKET: Final = "[<\uff1c\ufe64]"
 _LOOKS_LIKE: Final = re.compile(rf"{_BRACKET}(?=[^\w<\uff1c\ufe64]*(?:{_TAGS}))", re.IGNORECASE)
-_UNSEEN: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
-)
 _MARK_BYTES: Final = 8
 _LONGEST_TOKEN: Final = 4  # characters of a token, at most, as tokens are counted here
 
@@ -32,8 +30,7 @@ class Fenced(NamedTuple):
 
 def inert(text: str) -> str:
     """The text with nothing in it that looks like a tag of the fence, or that does not print."""
-    shown = _UNSEEN.sub("", text.encode("utf-8", "replace").decode())
-    return _LOOKS_LIKE.sub(STAND_IN, shown)
+    return _LOOKS_LIKE.sub(STAND_IN, shown(text))
 
 
 def fenced(name: str, body: str) -> Fenced:

@@ -2,9 +2,10 @@
 
 import grpc
 
+from memoryd.domain import origin
 from memoryd.domain.errors import InvalidInput
 from memoryd.domain.lookup import Found, Match, SearchField
-from memoryd.domain.toc import Grip, Node
+from memoryd.domain.toc import Bullet, Grip, Node
 from memoryd.pb import memory_pb2 as pb
 from memoryd.rpc import convert
 from memoryd.services.toc import Contents, Question
@@ -97,12 +98,13 @@ class ContentsServicer:
         )
 
     def _node(self, node: Node) -> pb.TocNode:
+        sources = self._contents.sources(node)
         return pb.TocNode(
             node_id=node.node_id,
             level=int(node.level),  # type: ignore[arg-type]
             title=node.title,
             summary=node.summary or None,
-            bullets=[pb.TocBullet(text=b.text, grip_ids=b.grip_ids) for b in node.bullets],
+            bullets=map(_bullet, node.bullets, sources),
             keywords=node.keywords,
             child_node_ids=node.child_ids,
             start_time_ms=node.start_ms,
@@ -114,7 +116,17 @@ class ContentsServicer:
             summarizer=node.summarizer,
             provisional=node.provisional,
             parent_id=self._contents.parent_id(node),
+            less_trusted=any(map(origin.less_trusted, sources)),
         )
+
+
+def _bullet(bullet: Bullet, sources: list[str]) -> pb.TocBullet:
+    return pb.TocBullet(
+        text=bullet.text,
+        grip_ids=bullet.grip_ids,
+        sources=sources,
+        less_trusted=origin.less_trusted(sources),
+    )
 
 
 def from_grip(grip: Grip, session_id: str) -> pb.Grip:

@@ -71,6 +71,8 @@ def from_hit(hit: Hit, *, explain: bool) -> pb.TeleportSearchResult:
         grip_ids=hit.grip_ids,
         title=hit.title,
         scope=head.scope,
+        origin=hit.origin,
+        less_trusted=hit.less_trusted,
         reasons=[pb.Reason(name=k, value=v) for k, v in hit.reasons.items()] if explain else (),
     )
 

@@ -7,7 +7,7 @@ The service writes only when the caller says that it injects what it gets.
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from memoryd.domain import context
+from memoryd.domain import context, origin
 from memoryd.domain.calendar import Calendar
 from memoryd.domain.context import Item, Section, Told
 from memoryd.domain.document import Kind
@@ -147,18 +147,15 @@ class Since:
         form = _LEVELS.get(node.level)
         wall = self._calendar.wall(node.start_ms)
         when = wall.strftime(form) if form else node.node_id.rpartition(":")[2]
-        lines = [f"{when}: {node.title}", *map(self._line, node.bullets)]
+        sources = self._contents.sources(node)
+        partly = f" ({origin.PARTLY})" if any(map(origin.less_trusted, sources)) else ""
+        lines = [f"{when}: {node.title}{partly}", *map(_line, node.bullets, sources)]
         return Item(node.node_id, "\n".join(lines))
 
-    def _line(self, bullet: Bullet) -> str:
-        mark = "(less trusted) " if any(map(self._from_tool, bullet.grip_ids)) else ""
-        return f"- {mark}{' '.join(bullet.text.split())} [{', '.join(bullet.grip_ids)}]"
 
-    def _from_tool(self, grip_id: str) -> bool:
-        try:
-            return self._contents.grip(grip_id).source.split()[-1:] == ["tool"]
-        except NotFound:
-            return True  # nobody can say who said it
+def _line(bullet: Bullet, sources: list[str]) -> str:
+    mark = origin.MARK if origin.less_trusted(sources) else ""
+    return f"- {mark}{' '.join(bullet.text.split())} [{', '.join(bullet.grip_ids)}]"
 
 
 class Hits:

@@ -6,10 +6,10 @@ gone by now, while the index does not know it yet, gives no hit.
 
 from typing import NamedTuple
 
-from memoryd.domain import rank
+from memoryd.domain import origin, rank
 from memoryd.domain.document import Head, Kind, words_of_node, words_of_note
 from memoryd.domain.errors import MemorydError, NotFound, StoreDamaged
-from memoryd.domain.event import Recorded
+from memoryd.domain.event import EventRole, Recorded
 from memoryd.domain.keys import event_key
 from memoryd.domain.note import Revision
 from memoryd.domain.snippet import Snippet, snippet
@@ -33,6 +33,8 @@ class Hit(NamedTuple):
     keywords: tuple[str, ...] = ()
     agent: str = ""
     project: str = ""
+    origin: str = ""  # who said it
+    less_trusted: bool = False  # a tool did, or a part of it
 
     @property
     def segment_id(self) -> str:
@@ -82,8 +84,10 @@ class Hits:
             return frozenset()
         return frozenset((grip.first_event_id, grip.last_event_id))
 
-    def _event(self, found: rank.Ranked, wanted: frozenset[str]) -> Hit:
+    def _event(self, found: rank.Ranked, wanted: frozenset[str]) -> Hit | None:
         recorded = self._recorded(found.head)
+        if recorded.erased_ms:  # the index does not know it yet
+            return None
         event = recorded.event
         path = self.whereabouts.of_event(event.session_id, event.time_ms, event.event_id)
         return Hit(
@@ -96,6 +100,8 @@ class Hits:
             self.whereabouts.grips_on(event.event_id, path),
             agent=event.agent,
             project=event.project,
+            origin=origin.of_event(event),
+            less_trusted=event.role == EventRole.TOOL,
         )
 
     def _recorded(self, head: Head) -> Recorded:
@@ -118,6 +124,8 @@ class Hits:
             title=node.title,
             keywords=node.keywords,
             agent=node.agents[0] if len(node.agents) == 1 else "",
+            origin=f"summary by {node.summarizer or 'memoryd'}",
+            less_trusted=any(map(origin.from_tool, self._nodes.sources(list(grips)))),
         )
 
     def _grip(self, found: rank.Ranked, wanted: frozenset[str]) -> Hit:
@@ -133,6 +141,8 @@ class Hits:
             (grip.grip_id,),
             agent=recorded.event.agent,
             project=recorded.event.project,
+            origin=grip.source,
+            less_trusted=origin.from_tool(grip.source),
         )
 
     def _note(self, found: rank.Ranked, wanted: frozenset[str]) -> Hit | None:
@@ -147,6 +157,7 @@ class Hits:
             title=revision.note.name,
             agent=revision.note.author,
             project=revision.note.project,
+            origin=f"note by {revision.note.author}" if revision.note.author else "note",
         )
 
     def _revision(self, head: Head) -> Revision | None:

@@ -122,6 +122,12 @@ class Contents:
         """One grip. Raises NotFound."""
         return self._nodes.grip(grip_id)
 
+    def sources(self, node: Node) -> list[list[str]]:
+        """Who said the evidence of each bullet of a node."""
+        all_ids = [grip_id for bullet in node.bullets for grip_id in bullet.grip_ids]
+        found = iter(self._nodes.sources(all_ids) if all_ids else ())
+        return [list(islice(found, len(bullet.grip_ids))) for bullet in node.bullets]
+
     def grips_on(self, recorded: Recorded) -> list[str]:
         """The ids of the grips whose evidence an event is part of; often there are none."""
         stats = self._log.session(recorded.event.session_id)

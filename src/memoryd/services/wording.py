@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Final
 
-from memoryd.domain import ids
+from memoryd.domain import ids, origin
 from memoryd.domain.calendar import Calendar, Period
-from memoryd.domain.event import Event, EventRole
+from memoryd.domain.event import Event
 from memoryd.domain.summarize import Digest, Evidence, Summary
 from memoryd.domain.toc import Bullet, Grip, Level, Node
 from memoryd.services.segmenter import Piece
@@ -99,7 +99,7 @@ def _grip(node_id: str, events: Sequence[Event], evidence: Evidence) -> Grip | N
         first_event_id=begin.event_id,
         last_event_id=end.event_id,
         time_ms=begin.time_ms,
-        source=f"{speaker.agent} {EventRole(speaker.role).name.lower()}".strip(),
+        source=origin.of_excerpt(speaker.agent, speaker.role),
         node_id=node_id,
     )
 

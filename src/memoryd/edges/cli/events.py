@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memoryd.domain.origin import MARK
 from memoryd.edges.cli import ids, names, times
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.output import Output, one_line, visible
@@ -224,6 +225,8 @@ def head(event: dict[str, Any], *, live: bool) -> Any:
     )
     if event["event_type"] not in {"user_message", "assistant_message", "tool_result"}:
         head.append(f" {event['event_type'].replace('_', ' ')} ", "italic")
+    if role == "tool":
+        head.append(f" {MARK}".rstrip(), "yellow")
     return head.append(f" {one_line(event['event_id'])}", "dim")
 
 
@@ -232,6 +235,9 @@ def excerpt(event: dict[str, Any]) -> Iterator[Any]:
     from rich.padding import Padding
     from rich.text import Text
 
+    if event["erased_ms"]:
+        yield Text(f"    [erased {times.stamp(event['erased_ms'])}]", "dim italic")
+        return
     text = event["text"].strip("\n")
     lines = text[:_TEXT_CHARACTERS].split("\n", _TEXT_LINES)
     shown = "\n".join(lines[:_TEXT_LINES])
@@ -261,6 +267,10 @@ def show_whole(output: Output, event: dict[str, Any]) -> None:
     for name, value in event["metadata"].items():
         grid.add_row(Text(one_line(name), "dim italic"), Text(one_line(value)))
     output.show(grid)
+    if event["erased_ms"]:
+        output.show(Text("\n[its text was erased: see memory receipts]", "dim italic"))
     if event["text"]:
         output.show("")
+        if event["role"] == "tool":
+            output.show(Text(MARK.strip(), "yellow"))
         output.show(Text(visible(event["text"])))

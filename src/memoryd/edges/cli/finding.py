@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from memoryd.domain.origin import MARK
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli import times
 from memoryd.edges.cli.output import Output, one_line, visible
@@ -31,6 +32,8 @@ def show_results(output: Output, results: list[dict[str, Any]]) -> None:
             (f" {one_line(found['doc_id'])}", "dim"),
             (f"  {one_line(found['title'] or found['session_id'])}", "bold"),
         )
+        if found["less_trusted"]:
+            head.append(f"  {MARK.strip()}", "yellow")
         if found.get("store_project"):
             head.append(f"  {one_line(found['store_project'])}", "magenta")
         output.show(head)

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-# C1 controls (one of them begins escape sequences), line separators, bidirectional overrides
+# C1 controls (one of them begins escape sequences), line separators, bidirectional overrides, and
+# the space without width, which hides where words are parted
 _SPECIAL: Final = (
     *range(0x7F, 0xA0),
     0x061C,
+    0x200B,
     0x200E,
     0x200F,
     *range(0x2028, 0x202F),

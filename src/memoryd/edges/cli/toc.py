@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from memoryd.domain.origin import MARK, PARTLY, from_tool
 from memoryd.edges.cli import finding, ids, names, times
 from memoryd.edges.cli import output as out
 from memoryd.edges.cli.events import Time, excerpt, head, show_whole
@@ -168,6 +169,8 @@ def _line(node: dict[str, Any]) -> "Text":
         line.append(f"  {one_line(', '.join(node['agents']))}", "magenta")
     count = node["event_count"]
     line.append(f"  {count:,} event{'s' if count != 1 else ''}", "dim")
+    if node["less_trusted"]:
+        line.append(f"  ({PARTLY})", "dim yellow")
     return line.append("  open", "yellow") if node["provisional"] else line
 
 
@@ -211,7 +214,8 @@ def _show_bullets(output: Output, node: dict[str, Any], *, grips: bool) -> None:
     from rich.text import Text
 
     for bullet in node["bullets"]:
-        text = Text("- ").append(visible(bullet["text"]))
+        text = Text("- ").append(MARK if bullet["less_trusted"] else "", "yellow")
+        text.append(visible(bullet["text"]))
         if grips:
             text.append("".join(f"  {one_line(grip)}" for grip in bullet["grip_ids"]), "dim")
         output.show(Padding(text, (0, 0, 0, 2), expand=False))
@@ -225,7 +229,8 @@ def _show_grip(output: Output, found: dict[str, Any]) -> None:
 
     grip = found["grip"]
     heading = Text.assemble(("session ", "dim"), (one_line(grip["session_id"]), "bold"))
-    output.show(heading.append(f"  {one_line(grip['source'])}", "magenta"))
+    heading.append(f"  {one_line(grip['source'])}", "magenta")
+    output.show(heading.append(f"  {MARK}" if from_tool(grip["source"]) else "", "yellow"))
     for event in found["events_before"]:
         _show_event(output, event)
     for event in found["excerpt_events"]:

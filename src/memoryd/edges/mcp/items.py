@@ -7,6 +7,7 @@ reads it has to know.
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from memoryd.domain.origin import MARK, PARTLY, from_tool
 from memoryd.edges.cli import times
 from memoryd.wire import KEYWORDS_SHOWN
 
@@ -32,9 +33,12 @@ def of_event(event: Mapping[str, Any], *, text: str | None = None) -> Item:
         id=event["event_id"],
         kind=event["event_type"],
         when=moment(event["timestamp_ms"]),
-        origin=_speaker(event["agent"], event["role"], event["metadata"].get("tool_name", "")),
+        origin=_marked(
+            _speaker(event["agent"], event["role"], event["metadata"].get("tool_name", "")),
+            less=event["role"] == "tool",
+        ),
         session=event["session_id"],
-        text=event["text"] if text is None else text,
+        text="[erased]" if event["erased_ms"] else event["text"] if text is None else text,
     )
 
 
@@ -45,12 +49,14 @@ def beginning(text: str) -> str:
 
 def of_hit(found: Mapping[str, Any]) -> Item:
     """A result of a search."""
-    role = "" if found["role"] == "unspecified" else found["role"]
+    said = found["origin"] or found["doc_type"]
+    if found["doc_type"] == "event":  # as an opened one names it
+        said = _speaker(found["agent"], said.removeprefix(found["agent"]).strip())
     return Item(
         id=found["doc_id"],
         kind=found["doc_type"],
         when=moment(found["timestamp_ms"]),
-        origin=_speaker(found["agent"], role) or found["doc_type"],
+        origin=_marked(said, less=found["less_trusted"]),
         session=found["session_id"],
         text=found["snippet"],
     )
@@ -58,13 +64,15 @@ def of_hit(found: Mapping[str, Any]) -> Item:
 
 def of_node(node: Mapping[str, Any], *, bullets: bool = False, evidence: bool = False) -> Item:
     """A node: its title, if asked its bullets, and the grips behind them."""
-    lines = [f"{node['title'] or 'untitled'} ({node['event_count']} events)"]
+    partly = f", {PARTLY}" if node["less_trusted"] else ""
+    lines = [f"{node['title'] or 'untitled'} ({node['event_count']} events{partly})"]
     if evidence and node["summary"]:
         lines.append(node["summary"])
     if bullets:
         for bullet in node["bullets"]:
             grips = "".join(f" [{grip}]" for grip in bullet["grip_ids"][:1] if evidence)
-            lines.append(f"- {bullet['text']}{grips}")
+            mark = MARK if bullet["less_trusted"] else ""
+            lines.append(f"- {mark}{bullet['text']}{grips}")
     if evidence and node["keywords"]:
         lines.append(f"keywords: {', '.join(node['keywords'][:KEYWORDS_SHOWN])}")
     return Item(
@@ -89,7 +97,7 @@ def of_grip(found: Mapping[str, Any]) -> list[Item]:
         id=grip["grip_id"],
         kind="grip",
         when=moment(grip["timestamp_ms"]),
-        origin=grip["source"],
+        origin=_marked(grip["source"], less=from_tool(grip["source"])),
         session=grip["session_id"],
         text=said,
     )
@@ -112,6 +120,10 @@ def of_session(session: Mapping[str, Any], opening: Mapping[str, Any] | None) ->
 def moment(time_ms: int) -> str:
     """A moment as local date and time, to the minute; "" for none."""
     return times.stamp(time_ms)[:16] if time_ms else ""
+
+
+def _marked(said: str, *, less: bool) -> str:
+    return f"{said} {MARK}".strip() if less else said
 
 
 def _speaker(agent: str, role: str, tool: str = "") -> str:
