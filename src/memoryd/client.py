@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from memoryd import config, wire
 from memoryd.care_client import CareCalls
+from memoryd.erasure_client import ErasureCalls
 from memoryd.note_client import NoteCalls
 from memoryd.toc_client import TocCalls
 from memoryd.wire import (
@@ -120,7 +121,7 @@ def running(
     return found, dead
 
 
-class Client(TocCalls, NoteCalls, CareCalls):
+class Client(TocCalls, NoteCalls, CareCalls, ErasureCalls):
     """A connection to one daemon. Every call can raise ClientError. Closed by ``with``."""
 
     def __init__(

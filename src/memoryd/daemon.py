@@ -9,7 +9,6 @@ import gc
 import json
 import logging
 import os
-import secrets
 import signal
 import socket
 import sys
@@ -20,7 +19,7 @@ from contextlib import ExitStack, redirect_stdout, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
-from memoryd import __version__, config, spool
+from memoryd import __version__, config, nodump, spool
 from memoryd.domain.errors import MemorydError, ReadOnly
 from memoryd.project import UNIFIED, global_notes_dir, private_dir
 
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from memoryd.services.status import ErrorBook
     from memoryd.services.toc import Contents
     from memoryd.storage.committer import Committer
+    from memoryd.storage.notebook import NoteStore
     from memoryd.storage.store import Store
 
 _log = logging.getLogger("memoryd")
@@ -128,10 +128,7 @@ def serve(arguments: argparse.Namespace) -> int:
     sys.setswitchinterval(_SWITCH_SECONDS)
     if settings.listen and not settings.token:
         _log.warning("TCP IS OPEN TO EVERY USER OF THIS MACHINE: token = false")
-    with suppress(ImportError, ValueError, OSError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would hold event text
+    nodump.forbid()
     daemon = Daemon(settings)
     daemon.run()
     return 0
@@ -186,12 +183,13 @@ class Daemon:
 
     def _serve(self, stack: ExitStack, store: "Store", committer: "Committer") -> None:
         """Wire services to the server, bind it, and arrange for its end."""
-        from memoryd import care, scheduler, writing
+        from memoryd import care, erasing, scheduler, writing
         from memoryd.rpc.interceptors import Guard
         from memoryd.rpc.notes import NoteServicer
         from memoryd.rpc.server import Health, build
         from memoryd.rpc.servicers import Identity, MemoryServicer, Services
         from memoryd.services.archivist import Archivist
+        from memoryd.services.erasure import Parts
         from memoryd.services.ingest import Ingest
         from memoryd.services.note_query import NoteQuery
         from memoryd.services.notes import Notes
@@ -202,11 +200,10 @@ class Daemon:
 
         settings = self._settings
         redactor = config.redactor(settings)
-        token = _token(settings) if settings.listen and settings.token else None
         errors = ErrorBook(clock_ms)
         name = "" if settings.unified else settings.project
         ingest = Ingest(committer, clock_ms, name, redactor)
-        guard = Guard(token, settings.max_streams, errors)
+        guard = Guard(erasing.token_of(settings), settings.max_streams, errors)
         model = writing.model_of(settings, store, errors)
         deriving = scheduler.start(stack, settings, store, committer, errors, clock_ms)
         derived = writing.Derived(store, deriving.pump, deriving.calendar, deriving.summarizer)
@@ -219,6 +216,12 @@ class Daemon:
         )
         search, indexer = _search(settings, store, committer, stores, deriving.calendar, errors)
         ingest.on_compaction = Archivist(notes, errors, unified=settings.unified).keep
+        eraser = erasing.eraser_of(
+            Parts(store, committer, deriving.pump, indexer, lambda: _there(stores)),
+            ingest,
+            errors,
+            clock_ms,
+        )
         services = Services(
             ingest=ingest,
             query=Query(store.log, committer),
@@ -258,9 +261,9 @@ class Daemon:
             MemoryServicer(services, identity),
             NoteServicer(notes, note_query),
             care.servicer(deriving.care, self._stopping.is_set),
+            erasing.servicer(eraser, settings, guard),
         )
-        indexer.start()
-        stack.callback(indexer.stop)
+        erasing.start(stack, indexer, eraser)
         server.start()
         health.set(serving=True)
         stack.callback(server.stop, settings.grace_seconds)
@@ -396,6 +399,14 @@ def _resolver(store: "Store", notes: "NoteQuery") -> "Resolver":
     return Resolver(store.log, store.nodes, notes)
 
 
+def _there(stores: "Stores") -> "tuple[NoteStore, ...]":
+    """The stores of notes; the shared one is not made by looking for it."""
+    from memoryd.storage.global_notes import FILE
+
+    shared = os.path.exists(f"{global_notes_dir()}/{FILE}")
+    return (stores.own, stores.shared) if shared else (stores.own,)
+
+
 def _context(
     store: "Store",
     notes: "NoteQuery",
@@ -439,18 +450,6 @@ def _drain(
 
     replies = Replies(os.environ.get("COPILOT_HOME") or os.path.expanduser("~/.copilot"))
     return Drain(settings.data_dir, ingest, query.nearby, errors, replies)
-
-
-def _token(settings: config.Settings) -> str:
-    """The token in the data directory, made on first use, readable by its owner only."""
-    path = f"{settings.data_dir}/token"
-    with suppress(FileExistsError):
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(fd, "w", encoding="ascii") as file:
-            file.write(secrets.token_hex(32) + "\n")
-    os.chmod(path, 0o600)
-    with open(path, encoding="ascii") as file:
-        return file.read().strip()
 
 
 def _remember_root(settings: config.Settings) -> None:

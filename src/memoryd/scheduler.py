@@ -74,7 +74,7 @@ def start(
         calendar,
         Recipe(zone, _rules(settings)),
         clock_ms,
-        Steps(_reach(os.environ.get(_FAILPOINT, "")), errors.add),
+        Steps(failpoint(), errors.add),
     )
     stopping = threading.Event()
     actions = _jobs(settings, pump, store, lambda: not stopping.is_set())
@@ -191,8 +191,9 @@ def _zone(name: str) -> tzinfo:
     return UTC if name == "UTC" else ZoneInfo(name)
 
 
-def _reach(wanted: str) -> Callable[[str], None]:
+def failpoint() -> Callable[[str], None]:
     """End the process at a named point, at the N-th time if it is spelled NAME:N. For tests."""
+    wanted = os.environ.get(_FAILPOINT, "")
     name, _, number = wanted.partition(":")
     left = int(number) if number.isdigit() else 1
 

@@ -367,6 +367,7 @@ def test_reflection_lists_the_services(served: Any) -> None:
         "memory.MemoryService",
         "memory.NoteService",
         "memory.CareService",
+        "memory.ErasureService",
         "grpc.health.v1.Health",
         "grpc.reflection.v1alpha.ServerReflection",
     }

@@ -25,12 +25,18 @@ class Guard(grpc.ServerInterceptor):
 
     def __init__(self, token: str | None, max_streams: int, errors: ErrorBook) -> None:
         """``token``: what callers over TCP must present; None lets everybody in."""
-        self._bearer = f"Bearer {token}".encode() if token else None
+        self._bearer: bytes | None = None
+        if token:
+            self.take(token)
         self._max_streams = max_streams
         self._streams = threading.BoundedSemaphore(max_streams)
         self._errors = errors
         self._guarded: dict[str, tuple[_Handler, _Handler]] = {}  # each handler is wrapped once
         self.open_streams = 0
+
+    def take(self, token: str) -> None:
+        """Let in who presents this token from now on, and nobody else."""
+        self._bearer = f"Bearer {token}".encode()
 
     def intercept_service(
         self,
@@ -83,34 +89,48 @@ class Guard(grpc.ServerInterceptor):
     def _stream(self, method: str, behaviour: Behaviour) -> Behaviour:
         def guarded(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
             self._authenticate(context)
+            bearer = self._bearer
             if not self._streams.acquire(blocking=False):
                 busy = f"{self._max_streams} streams are open, which is the limit: close one first"
                 self._fail(method, TooBusy(busy), context)
             self.open_streams += 1
+            failure: BaseException | None = None
             try:
-                yield from behaviour(request, context)
+                for answer in behaviour(request, context):
+                    if self._bearer is not bearer and not self._allowed(context):
+                        break  # another token holds since the call began
+                    yield answer
+                else:
+                    return
             except GeneratorExit:
                 raise
             except BaseException as error:  # noqa: BLE001 - the caller would wait for ever
                 failure = error
-            else:
-                return
             finally:
                 self.open_streams -= 1
                 self._streams.release()
-            self._fail(method, failure, context)
+            if failure is None:
+                self._authenticate(context)
+            else:
+                self._fail(method, failure, context)
 
         return guarded
 
-    def _authenticate(self, context: grpc.ServicerContext) -> None:
-        """End the call unless it came by the socket or presents the token."""
+    def _allowed(self, context: grpc.ServicerContext) -> bool:
+        """Whether a call came by the socket or presents the token."""
         if self._bearer is None or context.peer().startswith("unix:"):
-            return
+            return True
         for name, value in context.invocation_metadata() or ():
             if name == "authorization":
                 given = value if isinstance(value, bytes) else value.encode()
                 if hmac.compare_digest(given, self._bearer):
-                    return
+                    return True
+        return False
+
+    def _authenticate(self, context: grpc.ServicerContext) -> None:
+        """End the call unless it is allowed."""
+        if self._allowed(context):
+            return
         context.abort(
             grpc.StatusCode.UNAUTHENTICATED,
             "this call needs the metadata `authorization: Bearer TOKEN`; the token is in the file "

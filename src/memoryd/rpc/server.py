@@ -13,16 +13,23 @@ from grpc_reflection.v1alpha import reflection
 from memoryd.config import Settings
 from memoryd.domain.errors import StoreError
 from memoryd.pb import care_pb2_grpc as care_pb_grpc
+from memoryd.pb import erasure_pb2_grpc as erasure_pb_grpc
 from memoryd.pb import memory_pb2_grpc as pb_grpc
 from memoryd.pb import note_pb2_grpc as note_pb_grpc
 from memoryd.project import private_dir
 from memoryd.rpc.care import CareServicer
+from memoryd.rpc.erasure import ErasureServicer
 from memoryd.rpc.interceptors import Guard
 from memoryd.rpc.notes import NoteServicer
 from memoryd.rpc.servicers import MemoryServicer
 
 _MIB: Final = 1024 * 1024
-SERVICES: Final = ("memory.MemoryService", "memory.NoteService", "memory.CareService")
+SERVICES: Final = (
+    "memory.MemoryService",
+    "memory.NoteService",
+    "memory.CareService",
+    "memory.ErasureService",
+)
 _NAMES: Final = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
 
 
@@ -71,8 +78,15 @@ class Server:
             endpoints.append(f"{listen.rpartition(':')[0]}:{port}")
         return tuple(endpoints)
 
-    def add(self, memory: MemoryServicer, notes: NoteServicer, care: CareServicer) -> None:
+    def add(
+        self,
+        memory: MemoryServicer,
+        notes: NoteServicer,
+        care: CareServicer,
+        erasure: ErasureServicer,
+    ) -> None:
         """Serve the contract."""
+        erasure_pb_grpc.add_ErasureServiceServicer_to_server(erasure, self.grpc)
         care_pb_grpc.add_CareServiceServicer_to_server(care, self.grpc)
         pb_grpc.add_MemoryServiceServicer_to_server(memory, self.grpc)
         note_pb_grpc.add_NoteServiceServicer_to_server(notes, self.grpc)

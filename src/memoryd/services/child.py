@@ -15,6 +15,8 @@ from typing import Any, BinaryIO, Final
 
 import msgpack
 
+from memoryd import nodump
+
 _ENDING_SECONDS: Final = 2.0
 _NICENESS: Final = 5
 _LENGTH: Final = 4
@@ -111,4 +113,5 @@ def standard_streams() -> tuple[BinaryIO, BinaryIO]:
     """
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.nice(_NICENESS)
+    nodump.forbid()
     return sys.stdin.buffer, sys.stdout.buffer

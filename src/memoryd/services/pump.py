@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
@@ -20,6 +20,7 @@ from memoryd.domain.event import Recorded
 from memoryd.domain.keys import event_key
 from memoryd.domain.segment import Rules
 from memoryd.domain.toc import Grip, Level, Node
+from memoryd.services.anew import Anew, Renewed
 from memoryd.services.rollup import Rollup, Steps
 from memoryd.services.segmenter import Piece, Segmenter
 from memoryd.services.wording import WORDLESS, segment_node
@@ -171,6 +172,11 @@ class Pump:
         self._steps.reach("rewrite.after_write")
         self._mark_stale()
         return True
+
+    def derive_anew(self, keys: Mapping[int, Sequence[bytes]]) -> Renewed:
+        """Derive again all that stands on some events, by session number, and drop what was."""
+        anew = Anew(self._store, self._segmenter, self._workshop, self.rollup, self._calendar)
+        return anew.run(keys, self._steps.reach)
 
     # --- the thread
 

@@ -58,15 +58,21 @@ class Rollup:
             closed += node is not None and not node.provisional
         return closed
 
-    def _derive(self, period: Period) -> Node | None:
+    def anew(self, period: Period) -> None:
+        """Derive a period again whatever there is, and keep no earlier version of it."""
+        self._derive(period, anew=True)
+
+    def _derive(self, period: Period, *, anew: bool = False) -> Node | None:
         children = self._children(period)
         change = self._nodes.change()
         node = None
         if children:
             node = self._node(period, children)
-            changed = change.put_node(node)
+            changed = change.put_node(node, anew=anew)
         else:
             changed = change.remove_node(period.node_id)
+            if anew:
+                change.drop_versions(period.node_id)
         change.clear_dirty(period.level, period.node_id)
         above = period.parent
         if changed and above is not None:

@@ -82,6 +82,26 @@ class Segmenter:
             place = len(work.touched) if run.stop is None else bisect_left(work.touched, run.stop)
         return Reworked(pieces, removed)
 
+    def again(self, extent: Extent) -> Piece:
+        """A segment as it is, with its events as they are now."""
+        keys = self._log.session_keys(extent.session, extent.first, extent.last + b"\0")
+        events = tuple(self._log.at_key(key).event for key in keys)
+        before: tuple[Event, ...] = ()
+        if extent.before:
+            earlier = self._log.session_keys(extent.session, extent.before, extent.first)
+            before = tuple(self._log.at_key(key).event for key in earlier)
+        return Piece(extent, extent, events, before)
+
+    def touching(self, session: int, key: bytes) -> Iterator[Extent]:
+        """The segment that holds an event, and those that its summarizer saw it before."""
+        own = self._nodes.extent_at(session, key)
+        if own is not None and own.last >= key:
+            yield own
+        for extent in self._nodes.extents(session, (own.first if own else key) + b"\0", None):
+            if not extent.before or extent.before > key:
+                return
+            yield extent
+
 
 class _Session:
     """One session during one step."""

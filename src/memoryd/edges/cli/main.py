@@ -34,6 +34,7 @@ _COMMANDS: Final = {
     "export": "copy",
     "forget": "remember",
     "handoff": "handoff",
+    "forget-events": "erase",
     "import": "import_",
     "import-notes": "copy",
     "ingest": "ingest",
@@ -43,6 +44,7 @@ _COMMANDS: Final = {
     "notes": "notes",
     "rebuild": "jobs",
     "recall": "remember",
+    "receipts": "erase",
     "redact": "redact",
     "reindex": "search",
     "related": "search",
@@ -58,8 +60,10 @@ _COMMANDS: Final = {
     "timeline": "toc",
     "toc": "toc",
     "todo": "pads",
+    "token": "token",
     "uninstall": "install",
     "verify": "care",
+    "wipe": "wipe",
 }
 # how the help groups them; what is named nowhere stands last
 _SECTIONS: Final = {
@@ -68,8 +72,8 @@ _SECTIONS: Final = {
     "Notes": "remember recall notes edit forget todo daily",
     "Capture": "install uninstall import coverage ingest redact",
     "Copies": "export import-notes backup restore",
-    "Care": "doctor service config jobs rebuild reindex verify repair compact forget-events wipe "
-    "token",
+    "Care": "doctor service config jobs rebuild reindex verify repair compact forget-events receipts "
+    "wipe token",
 }
 _USAGE: Final = 2
 _INTERRUPTED: Final = 130
