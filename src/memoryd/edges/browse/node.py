@@ -11,7 +11,7 @@ from textual.events import Click
 from textual.message import Message
 from textual.widgets import Static
 
-from memoryd.edges.browse.words import DIM, line, node_head, shown
+from memoryd.edges.browse.words import DIM, bullet_line, line, node_head, shown
 
 _KEYWORDS: Final = 12
 
@@ -29,7 +29,7 @@ class Bullet(Static, can_focus=True):
             self.grip_ids = grip_ids
 
     def __init__(self, bullet: dict[str, Any]) -> None:
-        super().__init__(Content(line(bullet["text"])))
+        super().__init__(Content(bullet_line(bullet)))
         self.grip_ids: list[str] = bullet["grip_ids"]
 
     def action_open(self) -> None:

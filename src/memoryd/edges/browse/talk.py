@@ -47,7 +47,8 @@ class Turn(Static):
         head = event_head(self.event)
         text = self.event["text"].strip("\n")
         if not text.strip():
-            self.update(head)
+            gone = ("\n[erased]", f"italic {DIM}") if self.event["erased_ms"] else ""
+            self.update(Content.assemble(head, gone))
             return
         text, rest = cut(text, self._words, self.event["role"], whole=self.whole)
         body = marked(text, self._words) if self._words else Content(shown(text))

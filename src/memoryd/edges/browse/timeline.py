@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 
 from memoryd.edges.browse.rooms import Room
-from memoryd.edges.browse.words import DIM, line, listed, period
+from memoryd.edges.browse.words import DIM, bullet_line, line, listed, period
 from memoryd.edges.cli.output import now_ms
 from memoryd.edges.cli.times import parse_time
 from memoryd.edges.stats.figures import counted
@@ -106,5 +106,5 @@ def _told(node: dict[str, Any]) -> Content:
         (f"  {counted(int(node['event_count']), 'event')}", DIM),
         (f"\n{line(node['title']) or '(no words)'}", "bold"),
     ]
-    parts += [f"\n  • {line(bullet['text'])}" for bullet in node["bullets"][:_BULLETS]]
+    parts += [f"\n  • {bullet_line(bullet)}" for bullet in node["bullets"][:_BULLETS]]
     return Content.assemble(*parts)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from textual.content import Content
 
+from memoryd.domain.origin import MARK
 from memoryd.edges.cli import times
 from memoryd.edges.cli.output import one_line, visible
 from memoryd.edges.stats.figures import counted
@@ -115,6 +116,11 @@ def marked(text: str, words: str) -> Content:
     )
 
 
+def bullet_line(bullet: dict[str, Any]) -> str:
+    """A bullet in one line, marked if a tool said it."""
+    return f"{MARK if bullet['less_trusted'] else ''}{line(bullet['text'])}"
+
+
 def hit_kind(found: dict[str, Any]) -> str:
     """Who spoke; of what nobody spoke, what it is: the level of a node, grip or note."""
     kind = str(found["doc_type"])
@@ -131,6 +137,7 @@ def hit(found: dict[str, Any], now_ms: int) -> Content:
         (f"{times.ago(found['timestamp_ms'], now_ms):<8} ", DIM),
         (f"{kind:<9} ", f"bold {ROLE_STYLES.get(kind, '$accent')}"),
         (line(where)[:_HIT_NAME], "bold" if found["title"] else DIM),
+        (f"  {MARK.strip()}" if found["less_trusted"] else "", "$warning"),
         "\n",
     ]
     return Content.assemble(*head, snippet(found))
