@@ -8,7 +8,8 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -42,6 +43,8 @@ _log = logging.getLogger("memoryd")
 _MINUTE_MS: Final = 60_000
 _FAILPOINT: Final = "MEMORYD_FAILPOINT"
 _ZONES: Final = "/zoneinfo/"
+_CLOCK_SECONDS: Final = 5.0
+_JUMP_MS: Final = 2_000
 
 
 class Deriving(NamedTuple):
@@ -83,9 +86,12 @@ def start(
         actions.append(_backup_job(settings, caring, lambda: not stopping.is_set()))
     jobs = Jobs(actions, store.checkpoints, calendar, clock_ms, errors.add)
     pump.held = lambda level: jobs.paused(_job_name(level))
-    scheduler = _scheduler(jobs)
+    scheduler, plan = _scheduler(jobs)
     scheduler.start()
     stack.callback(scheduler.shutdown)
+    threading.Thread(
+        target=_watch_clock, args=(clock_ms, stopping, plan), name="clock", daemon=True
+    ).start()
     pump.start()
     stack.callback(pump.stop)
     stack.callback(stopping.set)
@@ -146,7 +152,8 @@ class _Trigger(BaseTrigger):  # type: ignore[misc] # the library has no types
         return datetime.fromtimestamp(self._next_ms() / 1000, UTC)
 
 
-def _scheduler(jobs: Jobs) -> BackgroundScheduler:
+def _scheduler(jobs: Jobs) -> tuple[BackgroundScheduler, Callable[[], None]]:
+    """A scheduler, and what has it plan anew: APScheduler itself never looks at the clock again."""
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
     scheduler = BackgroundScheduler(
         timezone=UTC,
@@ -160,10 +167,36 @@ def _scheduler(jobs: Jobs) -> BackgroundScheduler:
         except MemorydError as error:
             _log.warning("job not run", extra={"job": name, "reason": str(error)})
 
-    for name in jobs.names:
-        scheduler.add_job(wake, _Trigger(_next(jobs, name)), args=(name,))
-        scheduler.add_job(wake, args=(name,))  # at once: what was missed while nobody ran
-    return scheduler
+    def plan() -> None:
+        for name in jobs.names:
+            trigger = _Trigger(_next(jobs, name))
+            scheduler.add_job(wake, trigger, args=(name,), id=name, replace_existing=True)
+            scheduler.add_job(wake, args=(name,))  # at once: what was missed while nobody ran
+
+    plan()
+    return scheduler, plan
+
+
+def jumps(offset_ms: Callable[[], int], ended: Callable[[float], bool]) -> Iterator[int]:
+    """By how much the clock was set, each time that it was, until ``ended`` says yes.
+
+    A sleep of the machine is such a time too: the clock that ``offset_ms`` is measured against
+    stands still meanwhile.
+    """
+    before = offset_ms()
+    while not ended(_CLOCK_SECONDS):
+        now = offset_ms()
+        if abs(now - before) >= _JUMP_MS:
+            yield now - before
+        before = now
+
+
+def _watch_clock(
+    clock_ms: Callable[[], int], stopping: threading.Event, plan: Callable[[], None]
+) -> None:
+    for jump in jumps(lambda: clock_ms() - int(time.monotonic() * 1000), stopping.wait):
+        _log.warning("the clock was set, or the machine slept", extra={"ms": jump})
+        plan()
 
 
 def _next(jobs: Jobs, name: str) -> Callable[[], int]:

@@ -99,6 +99,48 @@ def test_no_run_is_lost_or_doubled_when_the_clock_is_set(
     store.close()
 
 
+def test_no_run_is_doubled_when_the_clock_goes_back_an_hour(desk: Desk) -> None:
+    """A job that has run is not run again at the same time of the clock."""
+    desk.now_ms = at(2026, 6, 1, 22)
+    desk.jobs.wake("nightly")
+    desk.now_ms -= HOUR
+    for _ in range(4):
+        desk.jobs.wake("nightly")
+        desk.now_ms += HOUR // 2
+    assert desk.runs == 1
+    desk.now_ms = at(2026, 6, 2, 22)
+    desk.jobs.wake("nightly")
+    assert desk.runs == 2
+
+
+def test_no_run_is_lost_when_the_clock_was_a_year_ahead(desk: Desk) -> None:
+    """A clock a year ahead makes a job run once; back in its own time, it runs every day."""
+    desk.now_ms += 365 * 24 * HOUR
+    desk.jobs.wake("nightly")
+    assert desk.runs == 1
+    desk.now_ms -= 365 * 24 * HOUR
+    desk.jobs.wake("nightly")
+    assert desk.runs == 1
+    for day in (1, 2, 3):
+        desk.now_ms = at(2026, 6, day, 22)
+        desk.reopen().wake("nightly")
+        desk.jobs.wake("nightly")
+    assert desk.runs == 4
+
+
+def test_a_job_on_the_leap_day_runs_once_in_four_years(tmp_path: os.PathLike[str]) -> None:
+    """Woken every hour of the last days of February, it runs on the 29th and in leap years only."""
+    store = Store(f"{os.fspath(tmp_path)}/data")
+    desk = Desk(store, at(2026, 2, 27), "0 12 29 2 *")
+    for year in (2026, 2027, 2028, 2029):
+        desk.now_ms = at(year, 2, 27)
+        for _ in range(24 * 4):
+            desk.now_ms += HOUR
+            desk.jobs.wake("nightly")
+        assert desk.runs == (1 if year >= 2028 else 0)
+    store.close()
+
+
 def test_a_pause_survives_a_restart(desk: Desk) -> None:
     """A paused job does not run, also after a restart, and runs once when it is resumed."""
     desk.jobs.pause("nightly")

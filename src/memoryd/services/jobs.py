@@ -2,7 +2,8 @@
 
 What is due follows from what has been done, which is kept on disk with every run; the clock only
 wakes. So a job that was missed while the daemon was down, or that a change of the clock swallowed,
-runs once, late; and none runs twice. A job that is still running is not started again.
+runs once, late; and none runs twice. A job that is still running is not started again. Where the
+clock is set back by more than a day, jobs are planned from then on, and not from where it had been.
 """
 
 import logging
@@ -19,6 +20,7 @@ from memoryd.storage.checkpoints import Checkpoints
 _log = logging.getLogger(__name__)
 
 _PREFIX: Final = "job:"
+_AHEAD_MS: Final = 86_400_000  # a record further ahead of the clock is of a clock that was wrong
 
 
 class Result(IntEnum):
@@ -118,6 +120,9 @@ class Jobs:
     def wake(self, name: str) -> None:
         """Run a job if it is due."""
         record = self._records[name]
+        if record.seen_ms > self._clock_ms() + _AHEAD_MS:
+            self._keep(name, {"seen_ms": self._clock_ms()})
+            record = self._records[name]
         planned = self._get(name).cron.next_ms(record.seen_ms, self._calendar)
         if not record.paused and planned <= self._clock_ms():
             self.run(name)
