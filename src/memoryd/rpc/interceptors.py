@@ -1,4 +1,8 @@
-"""The outermost layer of every call: who may call, how many streams, and an answer to any failure."""
+"""The outermost layer of every call: who may call, how many streams, and an answer to any failure.
+
+Requests are parsed here and not by gRPC: for each one that it cannot parse, it keeps 16 KiB for
+ever and writes a traceback to the log.
+"""
 
 import hmac
 import logging
@@ -7,8 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import grpc
+from google.protobuf.message import DecodeError
 
-from memoryd.domain.errors import MemorydError, TooBusy
+from memoryd.domain.errors import InvalidInput, MemorydError, TooBusy
 from memoryd.rpc.convert import status_of
 from memoryd.services.status import ErrorBook
 
@@ -18,6 +23,7 @@ if TYPE_CHECKING:  # the stubs know type arguments that the class itself does no
     _Handler = grpc.RpcMethodHandler[Any, Any]
 
 Behaviour = Callable[[Any, grpc.ServicerContext], Any]
+Parse = Callable[[bytes], Any]
 
 
 class Guard(grpc.ServerInterceptor):
@@ -55,38 +61,33 @@ class Guard(grpc.ServerInterceptor):
         return guarded
 
     def _wrap(self, method: str, handler: "_Handler") -> "_Handler":
+        parse, serialize = (
+            _parser(method, handler.request_deserializer),
+            handler.response_serializer,
+        )
         if handler.unary_unary:
-            return grpc.unary_unary_rpc_method_handler(
-                self._unary(method, handler.unary_unary),
-                handler.request_deserializer,
-                handler.response_serializer,
-            )
+            unary = self._unary(method, handler.unary_unary, parse)
+            return grpc.unary_unary_rpc_method_handler(unary, None, serialize)
         if handler.unary_stream:
-            return grpc.unary_stream_rpc_method_handler(
-                self._stream(method, handler.unary_stream),
-                handler.request_deserializer,
-                handler.response_serializer,
-            )
+            stream = self._stream(method, handler.unary_stream, parse)
+            return grpc.unary_stream_rpc_method_handler(stream, None, serialize)
         if handler.stream_stream:
-            return grpc.stream_stream_rpc_method_handler(
-                self._stream(method, handler.stream_stream),
-                handler.request_deserializer,
-                handler.response_serializer,
-            )
+            stream = self._stream(method, handler.stream_stream, lambda given: map(parse, given))
+            return grpc.stream_stream_rpc_method_handler(stream, None, serialize)
         return handler
 
-    def _unary(self, method: str, behaviour: Behaviour) -> Behaviour:
-        def guarded(request: Any, context: grpc.ServicerContext) -> Any:
+    def _unary(self, method: str, behaviour: Behaviour, parse: Parse) -> Behaviour:
+        def guarded(request: bytes, context: grpc.ServicerContext) -> Any:
             self._authenticate(context)
             try:
-                return behaviour(request, context)
+                return behaviour(parse(request), context)
             except BaseException as error:  # noqa: BLE001 - the caller would wait for ever
                 failure = error
             return self._fail(method, failure, context)
 
         return guarded
 
-    def _stream(self, method: str, behaviour: Behaviour) -> Behaviour:
+    def _stream(self, method: str, behaviour: Behaviour, parse: Callable[[Any], Any]) -> Behaviour:
         def guarded(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
             self._authenticate(context)
             bearer = self._bearer
@@ -96,7 +97,7 @@ class Guard(grpc.ServerInterceptor):
             self.open_streams += 1
             failure: BaseException | None = None
             try:
-                for answer in behaviour(request, context):
+                for answer in behaviour(parse(request), context):
                     if self._bearer is not bearer and not self._allowed(context):
                         break  # another token holds since the call began
                     yield answer
@@ -154,6 +155,18 @@ class Guard(grpc.ServerInterceptor):
             "call failed", extra={"method": method, "error_id": error_id, "kind": kind, "at": where}
         )
         context.abort(grpc.StatusCode.INTERNAL, f"error {error_id}: see the daemon's log")
+
+
+def _parser(method: str, parse: Parse | None) -> Parse:
+    """The parser of a method's requests, with an error that a caller can be told."""
+
+    def parsed(data: bytes) -> Any:
+        try:
+            return parse(data) if parse else data
+        except DecodeError:
+            raise InvalidInput(f"the request is not a message that {method} takes") from None
+
+    return parsed
 
 
 def _place(error: BaseException) -> str:

@@ -24,6 +24,7 @@ from memoryd.rpc.notes import NoteServicer
 from memoryd.rpc.servicers import MemoryServicer
 
 _MIB: Final = 1024 * 1024
+_STREAMS_EACH: Final = 100  # calls at once on one connection; a client has further ones wait
 SERVICES: Final = (
     "memory.MemoryService",
     "memory.NoteService",
@@ -130,6 +131,8 @@ def build(pool: ThreadPoolExecutor, settings: Settings, guard: Guard) -> Server:
             maximum_concurrent_rpcs=settings.max_concurrent_rpcs,
             options=(
                 ("grpc.so_reuseport", 0),
+                # without it, one flood of calls that are reset at once costs others theirs
+                ("grpc.max_concurrent_streams", _STREAMS_EACH),
                 ("grpc.max_receive_message_length", size),
                 ("grpc.max_send_message_length", 2 * size),
             ),
