@@ -4,6 +4,7 @@ import grpc
 import pytest
 
 from memoryd.pb import memory_pb2 as pb
+from tests.faults.driver import House
 from tests.rpc.conftest import Served
 
 
@@ -129,3 +130,12 @@ def test_what_follows_from_events_is_found_with_its_place(talk: Served) -> None:
     with pytest.raises(grpc.RpcError) as caught:
         find(talk, "pool", node_id="toc:year:1999")
     assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+def test_a_store_without_an_event_is_searched(house: House) -> None:
+    """A search before anything was written finds nothing, in no document."""
+    stub = house.serve().stub
+    search = pb.TeleportSearchRequest(query="anything")
+    assert stub.TeleportSearch(search, timeout=30).total_docs == 0
+    answer = stub.SearchSessions(pb.SearchSessionsRequest(search=search), timeout=30)
+    assert (list(answer.sessions), answer.total_docs) == ([], 0)

@@ -159,7 +159,7 @@ class Search:
         said, gist = _parts(filters)
         asking = Asking(reader, asked, _wishes(query, query.now_ms or self._clock_ms()), wanted)
         try:
-            documents = reader.count() - 1
+            documents = max(0, reader.count() - 1)  # a new index has no state yet
             if not asked.terms and not asked.without and filters == Filters():
                 return [], documents
             ranked = self._said(asking, said) if said is not None else []
