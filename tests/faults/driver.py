@@ -1,22 +1,16 @@
 """Real daemons in a home of their own, an oracle of what they acknowledged, and ways to hurt them."""
 
-import json
 import os
-import random
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import grpc
 from grpc_health.v1 import health_pb2
@@ -28,10 +22,14 @@ from tests.faults import judge
 text_of = judge.text_of
 
 START_SECONDS = 30.0
-JUDGE_SECONDS = 40.0
-KINDS = ("WAL", "SST", "MANIFEST", "CURRENT")
 _MEMORYD = (sys.executable, "-m", "memoryd.daemon")
 _FIRST_MS = 1_700_000_000_000
+
+
+def socket_in(folder: str) -> str:
+    """The path of the socket in a directory; empty while there is none."""
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    return next((f"{folder}/{name}" for name in names if name.endswith(".sock")), "")
 
 
 class House:
@@ -80,9 +78,7 @@ class House:
     @property
     def socket(self) -> str:
         """The path of the socket; empty while there is none."""
-        folder = f"{self.base}/r/memoryd"
-        names = os.listdir(folder) if os.path.isdir(folder) else []
-        return next((f"{folder}/{name}" for name in names if name.endswith(".sock")), "")
+        return socket_in(f"{self.base}/r/memoryd")
 
     def log_text(self) -> str:
         """What the daemons have logged."""
@@ -119,11 +115,11 @@ class Daemon:
         self._channel: grpc.Channel | None = None
         self.seconds_to_open = 0.0
 
-    def wait_ready(self) -> None:
+    def wait_ready(self, runtime_dir: str = "") -> None:
         """Wait until the daemon answers; note how long that took. Raises RuntimeError."""
         deadline = self._began + START_SECONDS
         while time.monotonic() < deadline and self.process.poll() is None:
-            path = self._house.socket
+            path = socket_in(runtime_dir) if runtime_dir else self._house.socket
             if path and self._answers(path):
                 self.seconds_to_open = time.monotonic() - self._began
                 return
@@ -232,12 +228,17 @@ class Oracle:
                 problems.append(f"{event_id}: another text")
         return problems
 
-    def check_all(self, stub: MemoryServiceStub) -> list[str]:
-        """What is wrong with the log: acknowledged and gone, changed, doubled, half a batch."""
+    def check_all(self, stub: MemoryServiceStub, strangers: str = "") -> list[str]:
+        """What is wrong with the log: acknowledged and gone, changed, doubled, half a batch.
+
+        The session ``strangers`` is not the oracle's business.
+        """
         counted: Counter[str] = Counter()
         batches: Counter[tuple[str, str]] = Counter()
         problems = []
         for found in read_all(stub):
+            if strangers and found.session_id == strangers:
+                continue
             counted[found.event_id] += 1
             if found.text != text_of(found.event_id):
                 problems.append(f"{found.event_id}: another text")
@@ -292,180 +293,3 @@ class Writers:
         self._stopped.set()
         for thread in self._threads:
             thread.join(60)
-
-
-@dataclass
-class KillReport:
-    """What a series of kills showed."""
-
-    cycles: int = 0
-    acknowledged: int = 0
-    problems: list[str] = field(default_factory=list)
-    opened: list[float] = field(default_factory=list)
-    verify: str = ""
-
-    def __str__(self) -> str:
-        median, worst = statistics.median(self.opened), max(self.opened)
-        return (
-            f"{self.cycles} kills, {self.acknowledged} acknowledged events, "
-            f"{len(self.problems)} problems; reopened in {median:.2f} s (median), {worst:.2f} s "
-            f"(max); {self.verify}"
-        )
-
-
-def kill_loop(
-    house: House, cycles: int, seed: int, progress: Callable[[int], None] = lambda _: None
-) -> KillReport:
-    """Kill the daemon again and again while it is written to; check what it acknowledged."""
-    chance = random.Random(seed)
-    oracle, report = Oracle(), KillReport()
-    daemon = house.serve()
-    for cycle in range(cycles):
-        known = len(oracle.ids)
-        writers = Writers(daemon, oracle, f"c{cycle}")
-        time.sleep(chance.uniform(0.02, 0.35))
-        daemon.process.kill()
-        writers.join()
-        daemon.kill()
-        daemon = house.serve()
-        report.cycles += 1
-        report.opened.append(daemon.seconds_to_open)
-        newest = oracle.ids[known:][-100:]
-        report.problems += oracle.check_ids(daemon.stub, newest)
-        progress(cycle + 1)
-    report.problems += oracle.check_all(daemon.stub)
-    report.acknowledged = len(oracle.ids)
-    daemon.terminate()
-    verdict = house.run("verify", seconds=1800)  # half a million events after a long run
-    report.verify = verdict.stdout.strip().rpartition(": ")[2]
-    if verdict.returncode:
-        report.problems.append(f"verify: {verdict.stdout}{verdict.stderr}")
-    return report
-
-
-class Damage(NamedTuple):
-    """One thing to do to a copy of a store: flip a bit of a file, or delete it (bit -1)."""
-
-    path: str
-    bit: int = -1
-
-    def apply(self, data_dir: str) -> None:
-        """Do it."""
-        path = f"{data_dir}/{self.path}"
-        if self.bit < 0:
-            if os.path.isdir(path):
-                shutil.rmtree(path)
-            else:
-                os.unlink(path)
-            return
-        with open(path, "r+b") as file:
-            file.seek(self.bit // 8)
-            byte = file.read(1)[0]
-            file.seek(self.bit // 8)
-            file.write(bytes([byte ^ (1 << self.bit % 8)]))
-
-
-class Verdict(NamedTuple):
-    """What became of a damaged store: `same`, `refused`, `crashed`, or `lost` without a word."""
-
-    damage: Damage
-    outcome: str
-    detail: str
-
-
-class Specimen:
-    """A store with tables and a WAL, of which damaged copies are judged."""
-
-    def __init__(self, house: House) -> None:
-        """Write the store in three runs of a daemon, the last of which is killed."""
-        oracle = Oracle()
-        for run in range(3):
-            daemon = house.serve()
-            for number in range(8):
-                oracle.write_batch(daemon.stub, f"r{run}b{number}", 250)
-            for number in range(20):
-                oracle.write(daemon.stub, f"r{run}s{number}")
-            data_dir = daemon.status().data_dir
-            if run < 2:
-                daemon.terminate()
-            else:
-                daemon.kill()
-        self._base = house.base
-        self._store = f"{house.base}/specimen"
-        os.rename(data_dir, self._store)
-        self._ids = f"{house.base}/ids"
-        with open(self._ids, "w", encoding="utf-8") as file:
-            json.dump(oracle.ids, file)
-        self._hash = ""
-        whole = self.judge(None)
-        assert whole.outcome == "lost", whole
-        self._hash = whole.detail
-        again = self.judge(None)
-        assert again.outcome == "same", again
-
-    def files(self, kind: str = "") -> list[str]:
-        """The files of the database of one kind, or all; those that hold something."""
-        fits: dict[str, Callable[[str], bool]] = {
-            "WAL": lambda n: n.endswith(".log"),
-            "SST": lambda n: n.endswith(".sst"),
-            "MANIFEST": lambda n: n.startswith("MANIFEST"),
-            "CURRENT": lambda n: n == "CURRENT",
-            "": lambda _: True,
-        }
-        names = sorted(filter(fits[kind], os.listdir(f"{self._store}/db")))
-        return [f"db/{n}" for n in names if os.path.getsize(f"{self._store}/db/{n}")]
-
-    def flips(self, kind: str, count: int, chance: random.Random) -> list[Damage]:
-        """Random flips in the files of one kind, every byte as likely as every other."""
-        return self.flips_in(self.files(kind), count, chance)
-
-    def flips_in(self, paths: Sequence[str], count: int, chance: random.Random) -> list[Damage]:
-        """Random flips in some files, every byte as likely as every other."""
-        sizes = [os.path.getsize(f"{self._store}/{path}") for path in paths]
-        chosen = chance.choices(range(len(paths)), sizes, k=count)
-        return [Damage(paths[i], chance.randrange(sizes[i] * 8)) for i in chosen]
-
-    def judge(self, *damages: Damage | None) -> Verdict:
-        """Damage a copy and judge it in a process of its own."""
-        copy = tempfile.mkdtemp(prefix="copy", dir=self._base)
-        try:
-            shutil.copytree(self._store, copy, dirs_exist_ok=True)
-            for damage in damages:
-                if damage is not None:
-                    damage.apply(copy)
-            command = [sys.executable, judge.__file__, copy, self._ids]
-            try:
-                done = subprocess.run(
-                    command, capture_output=True, text=True, timeout=JUDGE_SECONDS, check=False
-                )
-            except subprocess.TimeoutExpired:
-                return Verdict(damages[0] or Damage(""), "hung", "")
-            return Verdict(damages[0] or Damage(""), *self._outcome(done))
-        finally:
-            shutil.rmtree(copy)
-
-    def judge_all(self, damages: Sequence[Damage]) -> list[Verdict]:
-        """Judge many damages, each on a copy of its own, two at a time."""
-        with ThreadPoolExecutor(2) as pool:
-            return list(pool.map(self.judge, damages))
-
-    def _outcome(self, done: subprocess.CompletedProcess[str]) -> tuple[str, str]:
-        if not done.stdout:
-            return "crashed", f"exit {done.returncode}: {done.stderr[:300]}"
-        said = json.loads(done.stdout.splitlines()[-1])
-        if "hash" in said:
-            return ("same" if said["hash"] == self._hash else "lost"), said["hash"]
-        if "refused" in said:
-            return ("foreign" if "foreign" in said else "refused"), said["refused"]
-        return "lost", said["lost"]
-
-
-def tally(verdicts: Sequence[Verdict]) -> str:
-    """How many of each outcome."""
-    counted = Counter(v.outcome for v in verdicts)
-    return ", ".join(f"{n} {outcome}" for outcome, n in sorted(counted.items()))
-
-
-def silent(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """The verdicts that must not be: events lost without a word, or an open that never ends."""
-    return [v for v in verdicts if v.outcome in {"lost", "hung"}]

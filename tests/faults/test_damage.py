@@ -3,7 +3,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.driver import KINDS, Damage, House, Specimen, silent, tally
+from tests.faults.driver import House
+from tests.soak.damage import IndexSpecimen
+from tests.soak.specimen import KINDS, Damage, Specimen, silent, tally
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +63,24 @@ def test_two_damaged_slots_of_highwater_are_refused(specimen: Specimen) -> None:
     """With neither slot of HIGHWATER whole, the store refuses to open."""
     both = Damage("HIGHWATER", 8 * 10), Damage("HIGHWATER", 8 * (512 + 10))
     assert specimen.judge(*both).outcome == "refused"
+
+
+def test_a_file_that_is_cut_off_is_never_silent(specimen: Specimen) -> None:
+    """With a file empty or without its end, the store refuses or gives everything back."""
+    paths = [path for kind in KINDS for path in specimen.files(kind)][:8]
+    paths += specimen.marks()
+    damages = [Damage(path, keep=specimen.size(path) - 1) for path in paths]
+    verdicts = specimen.judge_all([*damages, *(Damage(path, keep=0) for path in paths[-2:])])
+    print(tally(verdicts))
+    assert silent(verdicts) == []
+
+
+def test_a_damaged_index_is_made_anew(house: House) -> None:
+    """After a flipped bit, a lost and a cut file of the index, search answers as before."""
+    index = IndexSpecimen(house)
+    damages = index.flips(2, random.Random(1))
+    damages += [Damage("index/meta.json"), Damage(index.files()[0], keep=100)]
+    verdicts = index.judge_all(damages)
+    print(tally(verdicts))
+    assert {verdict.outcome for verdict in verdicts} <= {"same", "rebuilt"}
+    assert verdicts[2].outcome == "rebuilt"
