@@ -195,7 +195,7 @@ def _watch_clock(
     clock_ms: Callable[[], int], stopping: threading.Event, plan: Callable[[], None]
 ) -> None:
     for jump in jumps(lambda: clock_ms() - int(time.monotonic() * 1000), stopping.wait):
-        _log.warning("the clock was set, or the machine slept", extra={"ms": jump})
+        _log.info("the clock was set, or the machine slept", extra={"ms": jump})
         plan()
 
 

@@ -162,6 +162,8 @@ def _cuts(
 
 def _note(outcome: Outcome, kind: str, verdicts: Sequence[Verdict]) -> None:
     """Count what became of the damages, and keep what must not be."""
+    if not verdicts:
+        return
     outcome.cycles += len(verdicts)
     counted = Counter(verdict.outcome for verdict in verdicts)
     outcome.figures[kind] = ", ".join(f"{counted[word]} {word}" for word in sorted(counted))
