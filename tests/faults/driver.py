@@ -18,6 +18,7 @@ from grpc_health.v1 import health_pb2
 from memoryd.pb import memory_pb2 as pb
 from memoryd.pb.memory_pb2_grpc import MemoryServiceStub
 from tests.faults import judge
+from tests.soak import vitals
 
 text_of = judge.text_of
 
@@ -86,9 +87,10 @@ class House:
             return file.read()
 
     def stop_all(self) -> None:
-        """End every daemon."""
+        """End every daemon, and see all that they have started end."""
         for daemon in self._daemons:
             daemon.kill()
+        vitals.wait_gone(list(vitals.processes(self.base)))
 
     def close(self) -> None:
         """End every daemon and remove the home."""
@@ -170,10 +172,12 @@ class Daemon:
         return time.monotonic() - began
 
     def kill(self) -> None:
-        """End the daemon with SIGKILL, if it runs."""
+        """End the daemon with SIGKILL, if it runs, and see its worker processes end."""
+        workers = vitals.children(self.process.pid)
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        vitals.wait_gone(workers)
         self._disconnect()
 
     def _disconnect(self) -> None:

@@ -14,6 +14,7 @@ from tests.faults.driver import Daemon, House, Oracle, read_all
 from tests.soak import searching
 from tests.soak.kill import verify
 from tests.soak.outcome import CannotRun, Order, Outcome
+from tests.soak.power import unmount
 
 RECOVERY_SECONDS = 30.0
 _MIB = 1024 * 1024
@@ -62,7 +63,7 @@ class SmallDisk:
 
     def close(self) -> None:
         """Unmount; nothing of memoryd may run on it any more."""
-        subprocess.run(["umount", self._place], check=True)
+        unmount(self._place)
 
 
 def full(order: Order) -> Outcome:

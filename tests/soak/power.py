@@ -13,7 +13,6 @@ import shutil
 import signal
 import subprocess
 import time
-from contextlib import suppress
 
 from tests.faults.driver import Daemon, House, Oracle, Writers
 from tests.soak.kill import verify
@@ -52,8 +51,20 @@ class Disk:
 
     def close(self) -> None:
         """Unmount; nothing of memoryd may run on it any more."""
-        _run("umount", self.place)
+        unmount(self.place)
         os.unlink(self.image)
+
+
+def unmount(place: str) -> None:
+    """Unmount; a process that has just been killed may keep it busy for a moment. Raises RuntimeError."""
+    deadline = time.monotonic() + 30
+    while True:
+        done = subprocess.run(["umount", place], capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return
+        if time.monotonic() > deadline:
+            raise RuntimeError(done.stderr.strip())
+        time.sleep(0.1)
 
 
 def _run(*command: str) -> None:
@@ -146,6 +157,5 @@ def _cut(disk: Disk, daemon: Daemon, oracle: Oracle, outcome: Outcome) -> None:
     finally:
         after.stop_all()
         if copy is not None:
-            with suppress(CannotRun):
-                copy.close()
+            copy.close()
         after.close()

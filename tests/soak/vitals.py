@@ -1,6 +1,7 @@
 """How a daemon and the processes it has started are doing: memory, threads, open files."""
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
@@ -28,12 +29,31 @@ def look(pid: int) -> Vitals:
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started and that still run."""
-    found = []
-    for task in os.listdir(f"/proc/{pid}/task"):
+    """The processes that a process has started and that still run; none of one that is gone."""
+    found: list[int] = []
+    try:
+        tasks = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return found
+    for task in tasks:
         with suppress(OSError), open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
             found += [int(word) for word in file.read().split()]
     return found
+
+
+def wait_gone(pids: list[int], seconds: float = 10.0) -> None:
+    """Wait until processes have ended, at most so long."""
+    deadline = time.monotonic() + seconds
+    while any(map(_runs, pids)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def processes(home: str) -> Iterator[int]:
