@@ -384,3 +384,19 @@ def test_an_interrupted_closing_is_finished_later(made: Callable[..., Rig], poin
     rig.settle()
     assert len(rig.tree()) == 5
     assert not any(n.provisional for n in rig.tree().values())
+
+
+def test_a_rollup_does_not_wait_for_writers_to_end(tmp_path: os.PathLike[str]) -> None:
+    """While every step of the pump meets another event, a rollup works in what was there, and ends."""
+    numbers = iter(range(1, 40))
+
+    def write_on(name: str) -> None:
+        if name == "pump.after_read":
+            number = next(numbers)
+            rig.append([event(number, NOON + number * MINUTE)])
+
+    rig = Rig(f"{os.fspath(tmp_path)}/d", reach=write_on)
+    rig.append([event(0, NOON)])
+    rig.settle()
+    assert next(numbers) < 10
+    rig.close()

@@ -129,8 +129,9 @@ class Pump:
     # --- tasks, for `ask`
 
     def catch_up(self) -> None:
-        """Work in all that waits now."""
-        while self.done < self._committer.synced and not self._stopping:
+        """Work in all that waits now; what comes meanwhile must not keep a rollup waiting for ever."""
+        end = self._committer.synced
+        while self.done < end and not self._stopping:
             self._step()
         self._close_segments()
 
