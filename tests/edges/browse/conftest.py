@@ -34,14 +34,10 @@ class Sitting:
         self.house = house
 
     async def press(self, *keys: str) -> None:
-        """Press keys, each when the one before has been taken.
-
-        The pilot waits for every widget on the screen; one that goes meanwhile never answers.
-        """
+        """Press keys, each when the one before has been taken."""
         for key in keys:
             await self.app._press_keys([key])
-            with suppress(WaitForScreenTimeout):
-                await self.pilot._wait_for_screen(timeout=3)
+            await self._settle()
 
     async def types(self, words: str) -> None:
         """Type words."""
@@ -62,6 +58,7 @@ class Sitting:
         while not done():
             if time.monotonic() > deadline:
                 pytest.fail(f"never came true: {what}\n{self.text}")
+            await self._settle()
             await asyncio.sleep(0.02)
             self.app.screen._on_timer_update()
 
@@ -69,6 +66,11 @@ class Sitting:
         """Wait until words are on the screen."""
         for word in words:
             await self.until(lambda: word in self.text, word)  # noqa: B023 - called at once
+
+    async def _settle(self) -> None:
+        # the pilot waits for every widget on the screen, and one that goes meanwhile never answers
+        with suppress(WaitForScreenTimeout):
+            await self.pilot._wait_for_screen(timeout=3)
 
     async def hears(self, words: str) -> None:
         """Wait until something is told in passing."""

@@ -35,6 +35,7 @@ async def at_newest_day(you: Sitting) -> None:
     """Wait until the browser is open on the newest day."""
     await you.until(lambda: level(you) == "day", "the cursor on a day")
     await you.until(lambda: you.app.screen.query(Bullet), "bullets")
+    await you.until(lambda: you.app.screen.query(Bullet).first().region.height, "in their places")
 
 
 def test_it_opens_on_the_newest_day(harbour: House) -> None:
