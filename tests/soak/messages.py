@@ -26,7 +26,7 @@ _NUMBERS = (0, 1, -1, 2, 10, 1000, 2**31 - 1, -(2**31), 1_780_308_000_000)
 _WIDE = (2**63 - 1, -(2**63))
 _DEPTH = 3
 # each sets the whole daemon to work for a while
-HEAVY = ("RebuildToc", "RebuildIndex", "RunJob", "Backup", "Verify", "Compact")
+HEAVY = ("RebuildToc", "RebuildIndex", "RunJob", "Backup", "Verify", "Compact", "Erase")
 _HEAVY_SHARE = 0.002
 
 
