@@ -533,10 +533,9 @@ def test_search_finds_what_was_said(home: House) -> None:
     assert [r["role"] for r in home.rows("search", "pool", "--role", "assistant")] == ["assistant"]
     assert home.rows("search", "pool", "--since", "1d") == []
     who = home.rows("search", "who closed")[0]["doc_id"]
-    like = home.rows("search", "--like", who)
+    like = home.rows("related", who)
     assert like[0]["snippet"].startswith("the pool in")
     assert who not in [row["doc_id"] for row in like]
-    assert home.memory("search", "--like", who, "pool").returncode == 2
     everywhere = home.rows("search", "--all-projects", "pool.py")
     assert everywhere[0]["store_project"] == home.rows("status")[0]["project"]
     shown = home.memory("search", "pool", "--no-json", "--explain").stdout

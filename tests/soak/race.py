@@ -47,6 +47,8 @@ class Watcher:
         while not self._ended.wait(0.002):
             self.looks += 1
             owners = [pid for pid in processes(self._home) if self._owns(pid)]
+            # between fork and exec a child of the owner has the owner's files
+            owners = [pid for pid in owners if _parent(pid) not in owners]
             self.owners.update(owners)
             if len(owners) > 1 and self._owns(owners[0]):
                 self.problems.append(f"two owners at once: {owners}")
@@ -59,6 +61,12 @@ class Watcher:
                     if path.startswith(self._files) and "/db/" in path:
                         return True
         return False
+
+
+def _parent(pid: int) -> int:
+    with suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+    return 0
 
 
 def race(order: Order) -> Outcome:

@@ -12,10 +12,12 @@ from typing import Any
 import click
 import pytest
 
-from memoryd.pb import memory_pb2, note_pb2
+from memoryd.pb import care_pb2, erasure_pb2, memory_pb2, note_pb2
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-CLIENTS = ("client", "toc_client", "note_client")
+CLIENTS = ("client", "toc_client", "note_client", "care_client", "erasure_client")
+# how the clients' methods make a call
+CALLING = {"_call", "_stream", "note", "_stream_care", "_erasure_stream", "_erasure_call"}
 # calls that another program of ours makes, and the module that does
 ELSEWHERE = {"IngestEvent": ("memory-hook", "memoryd.edges.hooks.direct")}
 
@@ -112,7 +114,7 @@ def methods() -> dict[str, set[str]]:
             if not isinstance(function, ast.FunctionDef):
                 continue
             for name, texts in calls(function):
-                if name in {"_call", "_stream", "note"} and texts:
+                if name in CALLING and texts:
                     found.setdefault(texts[0], set()).add(function.name)
     # a method may go through one that is private
     for rpc, names in found.items():
@@ -166,8 +168,8 @@ def _imports(source: ast.Module) -> Iterator[str]:
 
 def services() -> list[Any]:
     """The services of ours: those of the contract."""
-    files = (memory_pb2.DESCRIPTOR, note_pb2.DESCRIPTOR)
-    return [service for file in files for service in file.services_by_name.values()]
+    files = (memory_pb2, note_pb2, care_pb2, erasure_pb2)
+    return [made for file in files for made in file.DESCRIPTOR.services_by_name.values()]
 
 
 def test_every_call_has_a_command() -> None:

@@ -83,6 +83,8 @@ class Room(Screen[None]):
 
     def tell(self) -> None:
         """Say where one is, and whether the daemon is there."""
+        if not self.query("#top"):  # one can be on the screen before one's parts are
+            return
         lost = self.browser.lost
         state = ("○ offline", "$error") if lost else ("● live", "$success")
         name = line(self.browser.project)

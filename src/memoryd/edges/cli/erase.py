@@ -6,6 +6,7 @@ has found and what it cannot know.
 
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -47,7 +48,13 @@ BACKUPS: Final = (
 @click.command("forget-events", epilog=_HELP)
 @click.option("--session", "sessions", multiple=True, metavar="S", help="Events of this session.")
 @click.option("--event", "events", multiple=True, metavar="ID", help="This event.")
-@click.option("--between", nargs=2, metavar="A B", help="Events from A to B.")
+@click.option(
+    "--between",
+    type=(Time(end=False), Time(end=True)),
+    default=None,
+    metavar="A B",
+    help="Events from A to B.",
+)
 @click.option("--matching", default="", metavar="TEXT", help="Events that hold TEXT, in any case.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -76,8 +83,7 @@ def forget_events(output: Output, **options: Any) -> None:
 def _which(options: dict[str, Any]) -> Which:
     first = last = 0
     if options["between"]:
-        first = Time(end=False).convert(options["between"][0], None, None)
-        last = Time(end=True).convert(options["between"][1], None, None)
+        first, last = options["between"]
         if first > last:
             raise click.UsageError("--between: the first time lies after the second")
     which = Which(options["sessions"], options["events"], first, last, options["matching"])
@@ -143,16 +149,7 @@ def _ask(count: int) -> None:
 def _erase(
     output: Output, client: "Client", which: Which, plan: dict[str, Any], reason: str
 ) -> dict[str, Any]:
-    last: dict[str, Any] = {}
-    for last in client.erase(which, plan, reason):
-        if output.as_json:
-            continue
-        if last["error"]:
-            warn(f"  {last['error']}; it is tried again")
-        elif last["step"] in _STEPS:
-            output.show(f"  {_STEPS[last['step']]}")
-    if last.get("step") != "done":
-        raise Refused("the erasure is not at its end: `memory receipts` says when it is")
+    last = _followed(output, client.erase(which, plan, reason))
     outcome: dict[str, Any] = last["outcome"]
     if output.as_json:
         output.line({"receipt": last["receipt"], "erased": plan["count"]} | outcome)
@@ -162,6 +159,21 @@ def _erase(
         output.show(f"erased: {erased}, receipt {last['receipt']}")
         _show_outcome(output, outcome)
     return outcome
+
+
+def _followed(output: Output, told: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    """Say what is being done until it is done; the last word."""
+    last: dict[str, Any] = {}
+    for last in told:
+        if output.as_json:
+            continue
+        if last["error"]:
+            warn(f"  {last['error']}; it is tried again")
+        elif last["step"] in _STEPS:
+            output.show(f"  {_STEPS[last['step']]}")
+    if last.get("step") != "done":
+        raise Refused("the erasure is not at its end: `memory receipts` says when it is")
+    return last
 
 
 def _show_outcome(output: Output, outcome: dict[str, Any]) -> None:
@@ -188,12 +200,29 @@ def _show_outcome(output: Output, outcome: dict[str, Any]) -> None:
         )
 
 
-@click.command(epilog="\b\nExamples:\n  memory receipts\n  memory receipts 3 --json")
+_RECEIPTS = """\b
+Examples:
+  memory receipts
+  memory receipts 3 --json
+  memory receipts 3 --follow"""
+
+
+@click.command(epilog=_RECEIPTS)
 @click.argument("number", required=False, type=click.IntRange(min=1))
+@click.option("--follow", is_flag=True, help="Wait for the end of an erasure that was cut off.")
 @out.common
-def receipts(output: Output, number: int | None) -> None:
+def receipts(output: Output, number: int | None, *, follow: bool) -> None:
     """Show what was erased, when and by whom; with NUMBER, the ids and hashes of one receipt."""
+    if follow and number is None:
+        raise click.UsageError("--follow needs the number of a receipt")
     with output.connect() as client:
+        if follow and number is not None:
+            outcome = _followed(output, client.follow_erasure(number))["outcome"]
+            if output.as_json:
+                output.line({"receipt": number} | outcome)
+            else:
+                _show_outcome(output, outcome)
+            return
         if number is None:
             _show_receipts(output, client.receipts())
             return
