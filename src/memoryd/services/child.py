@@ -18,7 +18,7 @@ import msgpack
 from memoryd import nodump
 
 _ENDING_SECONDS: Final = 2.0
-_NICENESS: Final = 5
+_NICENESS: Final = 10
 _LENGTH: Final = 4
 
 

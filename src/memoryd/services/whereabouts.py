@@ -59,10 +59,8 @@ class Whereabouts:
 
     def grips_on(self, event_id: str, path: Path) -> tuple[str, ...]:
         """The grips whose evidence begins or ends with an event of a place."""
-        segment = self._nodes.find(path[-1]) if path else None
-        if segment is None:
-            return ()
-        return self._grips(segment.node_id, segment.version).get(event_id, ())
+        version = self._nodes.latest(path[-1]) if path else 0
+        return self._grips(path[-1], version).get(event_id, ()) if version else ()
 
     def span(self, node_id: str) -> Span:
         """What a node covers. Raises NotFound."""

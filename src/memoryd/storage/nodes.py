@@ -83,13 +83,16 @@ class Nodes:
 
     def find(self, node_id: str, version: int = 0) -> Node | None:
         """A node, in its latest version unless one is named, or None."""
+        version = version or self.latest(node_id)
         if not version:
-            stored = self._db.get("toc_latest", node_id.encode())
-            if stored is None:
-                return None
-            version = codec.read(stored, "version")[0]
+            return None
         value = self._db.get("toc_nodes", _node_key(node_id, version))
         return codec.read_node(node_id, version, value) if value is not None else None
+
+    def latest(self, node_id: str) -> int:
+        """The latest version of a node, or 0 if there is none."""
+        stored = self._db.get("toc_latest", node_id.encode())
+        return codec.read(stored, "version")[0] if stored is not None else 0
 
     def get(self, node_id: str, version: int = 0) -> Node:
         """A node, in its latest version unless one is named. Raises NotFound."""
