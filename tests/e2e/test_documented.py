@@ -23,6 +23,7 @@ LEFT_OUT = {"memory edit", "memory mcp", "memory browse", "memory demo", "memory
 LATE = ("forget", "wipe", "restore", "uninstall", "compact", "repair", "token")
 EARLY = ("ingest", "remember", "todo add", "daily add")
 BLOCK = re.compile(r"```(?:sh|bash|console)\n(.*?)```", re.DOTALL)
+WIRE = ("memory_pb2", "note_pb2", "care_pb2", "erasure_pb2")
 OPERATORS = frozenset("|&;<>()")
 
 
@@ -201,7 +202,7 @@ def different(path: str, rows: list[dict[str, Any]]) -> list[str]:
     types = [shape.message, *re.findall(r"\b[A-Z]\w+\b", shape.remark)]
     allowed = []
     for name in types:
-        if name in dir(docs().memory_pb2) or name in dir(docs().note_pb2) or not name:
+        if not name or any(name in dir(getattr(docs(), m)) for m in WIRE):
             fields = {f.name for f in docs().descriptor(name).fields} if name else set()
             allowed.append(fields | set(shape.fields))
             allowed.append(fields)

@@ -15,7 +15,6 @@ from tests.faults.driver import House
 
 BIN = os.path.dirname(sys.executable)
 HOUR = 3_600_000
-NOW = time.time_ns() // 1_000_000
 TALKS = [
     ("old", "codex", 50, "Why does the upload time out after a minute?"),
     ("old", "claude-code", 49, "The upload times out because the proxy gives up first."),
@@ -54,7 +53,13 @@ def told(house: House, *words: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def talk() -> Iterator[House]:
+def now() -> int:
+    """When the talk is told: other tests may have taken minutes since this file was read."""
+    return time.time_ns() // 1_000_000
+
+
+@pytest.fixture(scope="module")
+def talk(now: int) -> Iterator[House]:
     """A daemon that has worked in what two agents did, an open item and a note."""
     house = House()
     house.serve()
@@ -64,7 +69,7 @@ def talk() -> Iterator[House]:
             "agent": agent,
             "role": "user" if place % 2 == 0 else "assistant",
             "text": text,
-            "timestamp_ms": NOW - int(hours * HOUR),
+            "timestamp_ms": now - int(hours * HOUR),
         }
         for place, (session, agent, hours, text) in enumerate(TALKS)
     ]
@@ -76,20 +81,20 @@ def talk() -> Iterator[House]:
     house.close()
 
 
-def test_it_begins_where_the_agent_left(talk: House) -> None:
+def test_it_begins_where_the_agent_left(talk: House, now: int) -> None:
     """An agent is told from its own last words on, but for the session that it has just begun."""
     found = told(talk, "--agent", "codex")
-    assert found["since_ms"] == NOW - 50 * HOUR + 1
+    assert found["since_ms"] == now - 50 * HOUR + 1
     assert [s["session_id"] for s in found["sessions"]] == ["new", "mid", "old"]
     assert found["why"] == "since codex last worked on it"
     assert [t["text"] for t in found["todos"]] == ["Measure the worker"]
     assert [n["name"] for n in found["notes"]] == ["uploads"]
 
 
-def test_the_session_that_asks_can_be_named(talk: House) -> None:
+def test_the_session_that_asks_can_be_named(talk: House, now: int) -> None:
     """With --session only that session is passed over, however old it is."""
     found = told(talk, "--agent", "claude-code", "--session", "mid")
-    assert found["since_ms"] == NOW - 49 * HOUR + 1
+    assert found["since_ms"] == now - 49 * HOUR + 1
 
 
 def test_who_is_new_is_told_of_a_week(talk: House) -> None:
