@@ -19,6 +19,7 @@ from memoryd.domain.errors import IndexDoubt, MemorydError
 from memoryd.index import files
 from memoryd.index.reader import Filters, Reader
 from memoryd.index.schema import FORMAT, State
+from memoryd.services.courtesy import Courtesy
 from memoryd.services.feed import LogSource, Source, Sources, Target
 from memoryd.storage.committer import Committer
 from memoryd.storage.log import Log
@@ -37,6 +38,8 @@ _RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 15.0, 60.0)
 _TELL_SECONDS: Final = 0.2
 _GATHER_SECONDS: Final = 0.05  # writers are few and quick: what they write is taken together
 _LOCK_SECONDS: Final = 0.05
+_GIVING_WAY_SECONDS: Final = 0.1
+_PATIENCE_SECONDS: Final = 8.0  # for which events wait while many are being written
 
 
 class IndexState(IntEnum):
@@ -79,6 +82,7 @@ class Indexer:
         self._path = path
         self._store_id = log.store_id
         self._committer = committer
+        self._courtesy = Courtesy(committer, _PATIENCE_SECONDS)
         self._sources = Sources(LogSource(log, committer), sources, report)
         self._report = report
         self._wake = threading.Event()
@@ -228,6 +232,8 @@ class Indexer:
             self._committer.wait_beyond(position, min(seconds, _WAKE_SECONDS))
         if 0 < self._committer.synced - position < _BATCH:
             self._ended.wait(_GATHER_SECONDS)
+        while self._courtesy.wait(position) and not self._stopping and self._doubt is None:
+            self._ended.wait(_GIVING_WAY_SECONDS)
 
     def _take(self, target: Target) -> int:
         """Put in a batch from each source; return how many changes that were."""

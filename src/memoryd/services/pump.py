@@ -21,6 +21,7 @@ from memoryd.domain.keys import event_key
 from memoryd.domain.segment import Rules
 from memoryd.domain.toc import Grip, Level, Node
 from memoryd.services.anew import Anew, Renewed
+from memoryd.services.courtesy import Courtesy
 from memoryd.services.rollup import Rollup, Steps
 from memoryd.services.segmenter import Piece, Segmenter
 from memoryd.services.wording import WORDLESS, segment_node
@@ -86,7 +87,7 @@ class Pump:
         self._asked = threading.Event()  # and it cannot wait for the writers
         self._stopping = False
         self._seen = committer.commits
-        self._awaited = (0, time.monotonic())  # an event that is still to be worked in, since when
+        self._courtesy = Courtesy(committer, _PATIENCE_SECONDS)
         self._stale_since: float | None = time.monotonic()  # since when periods are marked
         self._failures = 0
         self._thread = threading.Thread(target=self._run, name="pump", daemon=True)
@@ -221,12 +222,18 @@ class Pump:
             self._refresh_periods()
 
     def _settle(self) -> None:
-        """Wait a moment for the end of what has begun to come: its writers need the processor."""
+        """Wait for the end of what has begun to come: its writers need the processor.
+
+        If they are few, only for a moment, and no longer than until there is a whole step to do.
+        """
         deadline = time.monotonic() + _SETTLE_SECONDS
-        while self._committer.commits != self._seen and time.monotonic() < deadline:
+        while self._committer.commits != self._seen:
             self._seen = self._committer.commits
-            full = self._committer.synced - self.done >= _STEP_EVENTS
-            if full or self._late() or self._asked.wait(_QUIET_SECONDS):
+            if not self._courtesy.wait(self.done):
+                full = self._committer.synced - self.done >= _STEP_EVENTS
+                if full or time.monotonic() > deadline or self._courtesy.late(self.done):
+                    return
+            if self._asked.wait(_QUIET_SECONDS):
                 return
 
     def _step_beside(self) -> None:
@@ -237,17 +244,8 @@ class Pump:
         """
         began, commits = time.monotonic(), self._committer.commits
         self._step()
-        if self._committer.commits != commits and not self._late():
+        if self._committer.commits != commits and not self._courtesy.late(self.done):
             self._asked.wait(min(_REST_SECONDS, _GIVING_WAY * (time.monotonic() - began)))
-
-    def _late(self) -> bool:
-        """Whether events have waited so long that they come before the writers' comfort."""
-        sequence, since = self._awaited
-        now = time.monotonic()
-        if self.done >= sequence:
-            self._awaited = self._committer.synced, now
-            return False
-        return now - since > _PATIENCE_SECONDS
 
     def _do(self, task: Callable[[], _T], done: "Future[_T]") -> None:
         try:
