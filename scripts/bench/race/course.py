@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from memoryd.pb import memory_pb2 as pb
 from race.corpus import SESSION, Corpus, Questions, Said
@@ -23,12 +23,21 @@ _WARM: Final = 5
 OURS, SQLITE, RIPGREP, RAW, EMPTY = "memoryd", "SQLite FTS5", "ripgrep", "raw engine", "empty RPC"
 
 
+class Stage(NamedTuple):
+    """What a part of a daemon's life took."""
+
+    seconds: float
+    disk_mb: float  # of the data directory, afterwards
+    memory_mb: float  # at most, with the daemon's own processes
+
+
 @dataclass
 class Results:
     """What was measured at one size: by work and by who did it."""
 
     total: int
     figures: dict[tuple[str, str], float] = field(default_factory=dict)
+    stages: dict[str, Stage] = field(default_factory=dict)
 
     def put(self, work: str, who: str, value: float) -> None:
         """Keep a figure."""
@@ -111,21 +120,28 @@ def _memoryd(scratch: str, results: Results, corpus: Corpus, questions: Question
             group = []
     seconds += _seconds(daemon.write_ahead, iter(group))
     results.put("bulk ingest", OURS, results.total / seconds)
-    daemon.settle()
+    results.stages["ingest"] = _stage(daemon, seconds)
+    _timed(daemon, results, "search index", daemon.index)
+    _timed(daemon, results, "table of contents", daemon.derive)
     results.put("derived", OURS, results.total / (time.perf_counter() - begin))
     tell(f"{results.total:,}: memoryd has its events and all that follows from them")
     singles = [message(said) for said in corpus.events(results.total, _SINGLES)]
     results.put("single ingest", OURS, _rate(daemon.write_one, singles))
     daemon.settle()
-    _browse(daemon, results, corpus)
+    _timed(daemon, results, "browse", lambda: _browse(daemon, results, corpus))
+    _timed(daemon, results, "backup", daemon.backup)
     daemon.stop()
-    results.put("cold start", OURS, statistics.median(_restarts(daemon)))
+    restart = statistics.median(_restarts(daemon))
+    results.put("cold start", OURS, restart)
+    results.stages["restart"] = _stage(daemon, restart)
     with nothing(scratch) as stub:
         ask = pb.TeleportSearchRequest(query="a few words")
         empty = _median(lambda _: stub.TeleportSearch(ask), range(_CALLS))
+        begin = time.perf_counter()
         for work, asked in _searches(questions):
             results.put(work, EMPTY, empty)
             results.put(work, OURS, _median(daemon.search, asked))
+        results.stages["search"] = _stage(daemon, time.perf_counter() - begin)
         results.put("empty RPC", EMPTY, empty)
     results.put("memory", OURS, daemon.memory())
     daemon.stop()
@@ -133,6 +149,17 @@ def _memoryd(scratch: str, results: Results, corpus: Corpus, questions: Question
     jsonl = results.get("jsonl", RIPGREP) or 1.0
     results.put("disk", OURS, whole / jsonl)
     results.put("disk without index", OURS, (whole - index) / jsonl)
+
+
+def _timed(daemon: Daemon, results: Results, name: str, work: Callable[[], object]) -> None:
+    """Have a part of the daemon's life done, and keep what it took."""
+    begin = time.perf_counter()
+    work()
+    results.stages[name] = _stage(daemon, time.perf_counter() - begin)
+
+
+def _stage(daemon: Daemon, seconds: float) -> Stage:
+    return Stage(seconds, daemon.disk()[0] / 1e6, daemon.peak())
 
 
 def _browse(daemon: Daemon, results: Results, corpus: Corpus) -> None:

@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import grpc
 
+from memoryd.pb import care_pb2 as care
+from memoryd.pb import care_pb2_grpc as care_grpc
 from memoryd.pb import memory_pb2 as pb
 from memoryd.pb import memory_pb2_grpc as pb_grpc
 from race.corpus import Said, session
@@ -103,16 +105,33 @@ class Daemon:
         """One event, acknowledged when it is on disk."""
         self.stub.IngestEvent(pb.IngestEventRequest(event=event))
 
-    def settle(self) -> float:
-        """Wait until everything is derived and searchable; the seconds that took."""
-        begin = time.perf_counter()
+    def settle(self) -> None:
+        """Wait until everything is derived and searchable."""
+        self.derive()
+        self.index()
+
+    def derive(self) -> None:
+        """Wait until the table of contents has everything, up to its years."""
         while True:
             status = self.stub.GetStatus(pb.GetStatusRequest())
-            index = self.stub.GetIndexStatus(pb.GetIndexStatusRequest())
-            searchable = index.state == pb.INDEX_STATE_READY and index.sequence >= status.sequence
-            if searchable and not status.pump_lag_events:
-                return time.perf_counter() - begin
+            if not status.pump_lag_events and not status.toc_waiting:
+                return
             time.sleep(0.1)
+
+    def index(self) -> None:
+        """Wait until everything is searchable."""
+        while True:
+            end = self.stub.GetStatus(pb.GetStatusRequest()).sequence
+            index = self.stub.GetIndexStatus(pb.GetIndexStatusRequest())
+            if index.state == pb.INDEX_STATE_READY and index.sequence >= end:
+                return
+            time.sleep(0.1)
+
+    def backup(self) -> None:
+        """Copy everything off, hashed."""
+        request = care.BackupRequest(destination=f"{self._scratch}/backups")
+        for _ in care_grpc.CareServiceStub(self._channel).Backup(request):
+            pass
 
     def last(self, count: int) -> int:
         """The newest events."""
@@ -190,6 +209,15 @@ class Daemon:
         """Bytes of the log and everything derived, and of these the search index."""
         return size(self.data_dir), size(f"{self.data_dir}/index")
 
+    def peak(self) -> float:
+        """Megabytes that the daemon and its processes have had at most since the last look."""
+        assert self._process is not None
+        family = _family(self._process.pid)
+        most = sum(_megabytes(pid, "VmHWM") for pid in family)
+        for pid in family:
+            Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="ascii")
+        return most
+
 
 @contextmanager
 def nothing(scratch: str) -> Iterator[pb_grpc.MemoryServiceStub]:
@@ -252,7 +280,7 @@ def _family(pid: int) -> list[int]:
     return [pid, *(one for child in below for one in _family(int(child)))]
 
 
-def _megabytes(pid: int) -> float:
+def _megabytes(pid: int, figure: str = "VmRSS") -> float:
     fields = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    kept = next(line for line in fields.splitlines() if line.startswith("VmRSS"))
+    kept = next(line for line in fields.splitlines() if line.startswith(figure))
     return int(kept.split()[1]) / 1024

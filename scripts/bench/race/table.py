@@ -30,6 +30,17 @@ _WORK: Final = (  # name, unit, what is shown
 )
 
 
+_STAGES: Final = (
+    ("ingest", "all events, in batches of 1,000"),
+    ("search index", "until all are searchable"),
+    ("table of contents", "until the years are up to date"),
+    ("browse", "some hundred calls: those of the table above"),
+    ("backup", "a checkpoint, copied and hashed"),
+    ("restart", "to the first answer"),
+    ("search", "195 searches"),
+)
+
+
 class Floor(NamedTuple):
     """One promise: a ratio and its bound."""
 
@@ -102,6 +113,25 @@ def tables(every: Sequence[Results]) -> Iterator[str]:
             cells = (_cell(results.get(work, who), unit) for who in WHO)
             yield f"| {shown}, {unit} | {' | '.join(cells)} |"
         yield ""
+
+
+def growth(every: Sequence[Results]) -> Iterator[str]:
+    """The lines of what each part of a daemon's life takes as the log grows, in Markdown."""
+    yield "### From the first event to a backup"
+    yield ""
+    yield (
+        "Each part begins when the one above it is done: the index and the table of contents wait "
+        "while a lot is written. Disk is that of the data directory afterwards, memory the most "
+        "that the daemon and its processes had meanwhile, both in MB."
+    )
+    yield ""
+    yield f"| | {' | '.join(f'{r.total:,}: s, disk, memory' for r in every)} |"
+    yield f"|---{'|---:' * len(every)}|"
+    for name, remark in _STAGES:
+        cells = (r.stages[name] for r in every)
+        told = (f"{c.seconds:,.2f}, {c.disk_mb:,.0f}, {c.memory_mb:,.0f}" for c in cells)
+        yield f"| {name} ({remark}) | {' | '.join(told)} |"
+    yield ""
 
 
 def floor_lines(found: Sequence[Floor]) -> Iterator[str]:
